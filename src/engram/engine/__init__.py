@@ -1,0 +1,1 @@
+"""The verbs: prepare, open, require, do, record, return."""

@@ -1,0 +1,1 @@
+"""Pure functions: text, ids, ranking, seals. Nothing here does I/O."""

@@ -1,0 +1,1 @@
+"""SQL and nothing else: one Store with two backends, a function per question."""

@@ -1,0 +1,1 @@
+"""The edges: MCP over stdio and the command line."""

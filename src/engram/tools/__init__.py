@@ -1,0 +1,1 @@
+"""The tools: thin, named presets of the verbs, in one registry."""
