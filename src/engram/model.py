@@ -63,8 +63,28 @@ class Actor:
 
     id: str
     name: str
+    created_at: int
     email: str = ""
+    email_folded: str = ""
     is_operator: bool = False
+    disabled_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """What a caller shows instead of a password; only a keyed hash of it is stored."""
+
+    id: str
+    actor_id: str
+    name: str
+    scope: str  # user: every role of the person; group: one library; admin: the person's own libraries
+    library_id: str | None
+    role: int
+    hash: bytes
+    made_by: str | None
+    created_at: int
+    expires_at: int | None = None
+    revoked_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +93,14 @@ class Library:
 
     id: str
     name: str
+    folded: str  # for comparing
     owner_id: str
+    made_by: str
     created_at: int
+    description: str = ""
     audit: str = "on"  # off, on, forced_on
+    archived_at: int | None = None
+    erase_at: int | None = None
     seq: int = 0  # last event
     number: int = 0  # last memory number
     leaves: int = 0  # leaves of the audit log
@@ -91,6 +116,7 @@ class Namespace:
     id: str
     library_id: str
     name: str  # as first written
+    folded: str  # for comparing
     created_at: int
 
 
@@ -171,9 +197,10 @@ class Memory:
 class Version:
     """One state of a memory's text, with the commit id that Git computes for it."""
 
-    commit_sha: str
-    memory_id: str
     library_id: str
+    memory_id: str
+    n: int  # from 1; the order, whatever the clock did
+    commit_sha: str
     parent_sha: str | None
     author_id: str
     message: str

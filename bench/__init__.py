@@ -1,0 +1,1 @@
+"""Programs that measure; nothing of the product imports them."""

@@ -1,0 +1,174 @@
+"""The composition root: settings become a store, a model and an engine, here and nowhere else."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engram.embed import PackagedEmbedder
+from engram.engine import users
+from engram.engine.context import Context, Engine
+from engram.engine.worker import Worker
+from engram.errors import Conflict, Invalid, Unavailable
+from engram.store import settings as facts
+from engram.tools import registry
+
+if TYPE_CHECKING:
+    from engram.settings import Settings
+    from engram.store.base import Store, Tx
+
+KEY_BYTES = 32
+CALLS_MAX = 4
+
+
+def open_store(settings: Settings, *, may_migrate: bool = True) -> Store:
+    """The database that the settings name, with its key and an up-to-date schema.
+
+    Raises:
+        Conflict: the schema is newer than this program, the key is another database's, the file another program's.
+        Unavailable: it can't be opened.
+    """
+    store = _new_store(settings)
+    found = store.check()
+    if found == len(store.migrations()):
+        store.key = _known_key(store, settings.key_path)
+        return store
+    if store.dialect == "postgres" and not may_migrate:
+        raise Unavailable(
+            f"{store.describe()} has schema version {found}, this program needs {len(store.migrations())}",
+            hint="Run `engram migrate` as a user who may",
+        )
+    migrate(store, settings)
+    return store
+
+
+def _new_store(settings: Settings) -> Store:
+    if settings.database_url:
+        from engram.store.postgres import PostgresStore  # noqa: PLC0415 - the driver is loaded where it is used
+
+        return PostgresStore(settings.database_url)
+    from engram.store.sqlite import SqliteStore  # noqa: PLC0415 - as above
+
+    return SqliteStore(settings.database_file)
+
+
+def migrate(store: Store, settings: Settings) -> int:
+    """Bring the schema up to date; a new database gets its key's id and, on SQLite, its user."""
+
+    def finish(tx: Tx) -> None:
+        store.key = make_key(settings.key_path)
+        facts.put(tx, "key_id", key_id(store.key))
+        if store.dialect == "sqlite":
+            users.add_local(tx)
+
+    ran = store.migrate(finish)
+    store.key = _known_key(store, settings.key_path)
+    return ran
+
+
+def make_key(path: Path) -> bytes:
+    """The server key at the path, made (mode 0600) if there is none; the caller holds the migration lock."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.exists():
+            return _read_key(path)
+        key = os.urandom(KEY_BYTES)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(path)  # whole or not at all
+    except OSError as error:
+        raise Unavailable(
+            f"the key file {path} can't be made: {os.strerror(error.errno or 0)}",
+            hint="Set ENGRAM_KEY_FILE to a path that can be written",
+        ) from error
+    return key
+
+
+def _read_key(path: Path) -> bytes:
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise Conflict(
+            f"the key file {path} is missing or can't be read",
+            hint="Put back the key that was made with this database, or name it with ENGRAM_KEY_FILE",
+        ) from error
+    if len(key) != KEY_BYTES:
+        raise Conflict(
+            f"the key file {path} is not an Engram key",
+            hint="Put back the key that was made with this database, or name it with ENGRAM_KEY_FILE",
+        )
+    return key
+
+
+def key_id(key: bytes) -> str:
+    """What a database knows of its key."""
+    return hashlib.blake2b(key, digest_size=16, person=b"engram-key-id").hexdigest()
+
+
+def _known_key(store: Store, path: Path) -> bytes:
+    key = _read_key(path)
+    with store.reading() as tx:
+        known = facts.get(tx, "key_id")
+    if known != key_id(key):
+        raise Conflict(
+            f"the key file {path} belongs to another database than {store.describe()}",
+            hint="Put back the key that was made with this database, or name it with ENGRAM_KEY_FILE",
+        )
+    return key
+
+
+class App:
+    """An open engine with one caller: what a stdio process or a command line runs its calls on."""
+
+    calls_max = CALLS_MAX
+
+    def __init__(self, settings: Settings, *, folder: Path | None = None, has_worker: bool = True) -> None:
+        self.settings = settings
+        self.store = open_store(settings)
+        self.embedder = PackagedEmbedder()
+        self.engine = Engine(store=self.store, embedder=self.embedder, settings=settings)
+        self.worker = Worker(self.engine)
+        if has_worker:
+            self.engine.worker = self.worker
+        self.context = Context(engine=self.engine, actor_id="", folder=folder)
+        self._sign_in()
+
+    def _sign_in(self) -> None:
+        if self.store.dialect == "sqlite":
+            with self.store.reading() as tx:
+                self.context.actor_id = users.local_actor_id(tx)
+            return
+        if not self.settings.token:
+            raise Invalid(
+                "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
+                hint="Ask the operator for a token: `engram user add NAME` prints one",
+            )
+        token = users.sign_in(self.store, self.settings.token)
+        self.context.actor_id, self.context.token_id = token.actor_id, token.id
+
+    def call(self, tool: registry.Tool, arguments: object, *, client: str = "") -> registry.Answer:
+        """Run a tool; blocking, from any thread."""
+        if self.context.token_id:
+            users.sign_in(self.store, self.settings.token)  # a revoked token is refused from the next call on
+        context = replace(self.context, client=client)  # the sessions of the connection are shared
+        return registry.call(tool, context, arguments, body_chars_max=self.settings.body_chars_max)
+
+    def idle(self) -> None:
+        """Let go of the model, the vectors and the connections; the next call loads what it needs."""
+        self.worker.finish(5.0)
+        self.embedder.drop()
+        self.store.drop()
+
+    def close(self) -> None:
+        """Finish the batch at hand and close."""
+        self.worker.stop()
+        self.embedder.drop()
+        self.store.close()
+

@@ -1,0 +1,101 @@
+"""Whether a text is one that a model can read.
+
+A model gives every text a vector, also one whose script it has never seen: all such texts look alike to it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+SCRIPT_SHARE_MIN = 0.9  # of the letters
+UNKNOWN_SHARE_MAX = 0.1  # of the words
+WORD_CHARS_MAX = 100  # the tokenizer takes a longer word as one unknown piece
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The word pieces of an uncased BERT tokenizer."""
+
+    ids: Mapping[str, int]
+    chars_max: int  # of the longest piece
+
+    def knows(self, word: str) -> bool:
+        """Whether the tokenizer can spell a normalised word; greedy from the left, as the tokenizer does it."""
+        start = 0
+        while start < len(word):
+            prefix = "##" if start else ""
+            ends = range(min(len(word), start + self.chars_max), start, -1)
+            end = next((end for end in ends if prefix + word[start:end] in self.ids), None)
+            if end is None:
+                return False
+            start = end
+        return True
+
+
+def pieces_of(vocabulary: Mapping[str, int]) -> Pieces:
+    """The pieces of a vocabulary, ready to be asked."""
+    return Pieces(vocabulary, max(map(len, vocabulary), default=0))
+
+
+def is_readable(text: str, *, pieces: Pieces, scripts: frozenset[str]) -> bool:
+    """Whether a text is written in these scripts, in words that the tokenizer can spell.
+
+    Args:
+        text: Any text; the time is linear in its length.
+        pieces: The model's vocabulary.
+        scripts: As the first word of Unicode character names, e.g. ``LATIN``.
+
+    Returns:
+        False too where there is no letter: numbers and signs alone are found by words, not by meaning.
+
+    Source: contract "Similarity".
+    """
+    letters = [character for character in text if character.isalpha()]
+    if not letters or sum(_script(letter) in scripts for letter in letters) < SCRIPT_SHARE_MIN * len(letters):
+        return False
+    words = words_of(text)
+    if any(len(word) > WORD_CHARS_MAX for word in words):
+        return False
+    unknown = sum(not pieces.knows(word) for word in words)
+    return unknown <= UNKNOWN_SHARE_MAX * len(words)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text as the tokenizer sees them before it spells them.
+
+    Lower case without accents, cut at white space and punctuation. What has neither letter nor digit is no word.
+    """
+    runs = "".join(map(_normal, text)).split()
+    return [run for run in runs if any(map(str.isalnum, run))]
+
+
+@lru_cache(maxsize=4096)
+def _script(letter: str) -> str:
+    return "LATIN" if letter.isascii() else unicodedata.name(letter, "").partition(" ")[0]
+
+
+@lru_cache(maxsize=4096)
+def _normal(character: str) -> str:
+    """What the tokenizer makes of one character; ideographs are words of their own."""
+    if character in "\t\n\r":
+        return " "
+    if unicodedata.category(character).startswith("C"):
+        return ""
+    parts = "".join(_part(part) for part in unicodedata.normalize("NFD", character))
+    return f" {parts} " if _is_ideograph(character) else parts
+
+
+def _part(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Mn":
+        return ""
+    if character.isspace() or category.startswith("P") or (character.isascii() and not character.isalnum()):
+        return " "
+    return character.lower()
+
+
+def _is_ideograph(character: str) -> bool:
+    return unicodedata.name(character, "").startswith("CJK ") and character.isalpha()

@@ -1,0 +1,85 @@
+"""What a memory is found by: its pieces, made before a transaction, and the vectors that follow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engram.embed import vocabulary
+from engram.model import KIND_PROMPT, Memory
+from engram.rules import analyse, chunk
+from engram.rules.tokens import WordPiece
+from engram.store import chunks
+from engram.store.base import Facets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from engram.embed import Embedder
+    from engram.store.base import Tx
+    from engram.store.chunks import Piece, Unembedded
+
+_pieces: list[WordPiece] = []
+
+
+def tokens() -> WordPiece:
+    """The token counter of the packaged vocabulary, loaded at first use."""
+    if not _pieces:
+        _pieces.append(WordPiece(vocabulary()))
+    return _pieces[0]
+
+
+def facets_of(memory: Memory) -> Facets:
+    """What the indexes know of a memory."""
+    return Facets(
+        library_id=memory.library_id,
+        namespace_id=memory.namespace_id,
+        place=KIND_PROMPT if memory.kind == KIND_PROMPT else memory.scope,
+        kind=memory.kind,
+        memory_type=memory.memory_type,
+    )
+
+
+def cut(embedder: Embedder, *, title: str, concept: str, topic_key: str, body: str) -> list[Piece]:
+    """The pieces of a text: where each stands, its index terms, whether the model can read it."""
+    prefix = f"{title} {concept}".strip()
+    keys = f"{topic_key} {concept}".strip()
+    title_terms, key_terms = analyse.index_terms(title), analyse.index_terms(keys)
+    found: list[Piece] = []
+    for span in chunk.split(body, count_tokens=tokens().pieces, prefix=prefix):
+        text = body[span.start : span.end]
+        terms, length = analyse.term_weights(title, text, keys)
+        found.append(
+            chunks.Piece(
+                first_char=span.start,
+                last_char=span.end,
+                length=length,
+                flags=chunk.flags(text),
+                terms=terms,
+                title=" ".join(title_terms),
+                body=" ".join(analyse.index_terms(text)),
+                keys=" ".join(key_terms),
+                is_readable=embedder.can_read(f"{title} {text}"),
+            )
+        )
+    return found
+
+
+def cut_memory(embedder: Embedder, memory: Memory) -> list[Piece]:
+    """The pieces of a stored memory, for a move, a restore or a rebuild."""
+    return cut(
+        embedder, title=memory.title, concept=memory.concept, topic_key=memory.topic_key or "", body=memory.body
+    )
+
+
+def replace_chunks(tx: Tx, memory_id: str, *, was: Facets | None, now: Facets, pieces: Sequence[Piece]) -> list[int]:
+    """Put a memory's new chunks in the place of the old ones; returns their ids."""
+    if was is not None:
+        chunks.delete(tx, chunks.ids_of(tx, library_id=was.library_id, memory_id=memory_id))
+    return chunks.insert(tx, memory_id=memory_id, facets=now, pieces=pieces)
+
+
+def embed(embedder: Embedder, item: Unembedded) -> np.ndarray:
+    """The vector of a chunk, from the one canonical text."""
+    return embedder.embed_passage(chunk.embedding_text(title=item.title, concept=item.concept, piece=item.text))

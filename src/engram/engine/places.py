@@ -1,0 +1,205 @@
+"""Where a memory lives and what a read covers: project names resolved against what the caller may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engram.engine import projects
+from engram.errors import AccessDenied, Conflict, Invalid
+from engram.model import NAME_CHARS_MAX, SCOPE_PERSONAL, SCOPE_PROJECT, Library, Namespace, Role
+from engram.rules import ids, names
+from engram.store import libraries, settings
+from engram.store.base import Filter, Place
+
+if TYPE_CHECKING:
+    from engram.engine.access import Reach
+    from engram.engine.context import Context
+    from engram.store.base import Tx
+
+ALL_PROJECTS = "*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a write goes: a library and the name of a namespace that is made if it is not there."""
+
+    library: Library
+    name: str
+    note: str = ""  # what was changed to make the name fit
+    remote: str = ""  # the git remote the name came from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a read covers, and what the caller should know of it."""
+
+    where: Filter
+    name: str  # the project's name, `all projects` for all
+    is_known: bool = True
+    closest: tuple[str, ...] = ()
+    can_widen: bool = False  # the project was not named: others may be looked at
+    notes: tuple[str, ...] = ()
+
+
+def default_project(tx: Tx, ctx: Context, library: Library) -> tuple[str, str, str]:
+    """The project of a call that names none: (name, note, git remote)."""
+    if ctx.engine.settings.project:
+        return ctx.engine.settings.project, "", ""
+    if ctx.folder is None:
+        return projects.DEFAULT_PROJECT, "", ""
+    if ctx.found is None:
+        ctx.found = projects.detect(Path(ctx.folder))
+    found = ctx.found
+    name = found.name
+    if found.remote and found.owner_name:
+        known = settings.get(tx, f"remote:{library.id}:{names.fold_name(name)}")
+        if known and known != found.remote:
+            name = found.owner_name  # another repository has the short name already
+    return name, found.note, found.remote
+
+
+def looks_elsewhere(ctx: Context) -> bool:
+    """Whether a search that finds nothing in its project may look into others."""
+    return ctx.engine.settings.other_projects and (ctx.found is None or ctx.found.cross_project)
+
+
+def target(tx: Tx, ctx: Context, who: Reach, *, project: str, scope: str) -> Target:
+    """Where a write of this project and scope goes.
+
+    Raises:
+        AccessDenied, NotFound: the caller may not write there.
+    """
+    library = who.personal if scope == SCOPE_PERSONAL else who.bound
+    note = remote = ""
+    if not project:
+        project, note, remote = default_project(tx, ctx, library)
+    if ids.is_uuid(project):
+        found = libraries.namespaces_named(tx, library_ids=who.readable(), folded=project.lower())
+        if found:
+            library = who.personal if scope == SCOPE_PERSONAL else who.require(found[0].library_id, Role.WRITE)
+            return Target(library=library, name=found[0].name)
+    head, slash, tail = project.partition("/")
+    named = who.named(head) if slash else None
+    if named and names.is_namespace_name(tail):
+        library = who.personal if scope == SCOPE_PERSONAL else named
+        project = tail
+    who.require(library.id, Role.WRITE)
+    name = names.fit_project_name(project)
+    if name != project:
+        note = f"project {project[:NAME_CHARS_MAX]!r} is kept as {name!r}"
+    return Target(library=library, name=name, note=note, remote=remote)
+
+
+def open_namespace(tx: Tx, place: Target) -> tuple[Namespace, bool]:
+    """The namespace of a target, made if it is not there and held against deletion; and whether it was made."""
+    fresh = Namespace(
+        library_id=place.library.id,
+        id=ids.uuid7(tx.now),
+        name=place.name,
+        folded=names.fold_name(place.name),
+        created_at=tx.now,
+    )
+    namespace, is_new = libraries.ensure_namespace(tx, fresh)
+    if is_new and place.remote:
+        settings.put(tx, f"remote:{place.library.id}:{namespace.folded}", place.remote)
+    return namespace, is_new
+
+
+def find_namespace(tx: Tx, who: Reach, project: str) -> Namespace | None:
+    """The namespace that a bare name, ``library/name`` or UUID means in a read.
+
+    Raises:
+        Conflict: a name that several other libraries have.
+    """
+    head, slash, tail = project.partition("/")
+    if slash and (library := who.named(head)):
+        found = libraries.namespaces_named(tx, library_ids=[library.id], folded=names.fold_name(tail))
+        return found[0] if found else None
+    folded = names.fold_name(project if ids.is_uuid(project) else names.fit_project_name(project))
+    found = libraries.namespaces_named(tx, library_ids=who.readable(), folded=folded)
+    preferred = [who.bound.id, who.personal.id, *(library.id for library in who.own)]
+    for library_id in preferred:
+        for namespace in found:
+            if namespace.library_id == library_id:
+                return namespace
+    if len(found) > 1:
+        candidates = ", ".join(f"{who.libraries[n.library_id][0].name}/{n.name}" for n in found)
+        raise Conflict(f"several libraries have a project {project[:80]!r}", hint=f"Name one of: {candidates}")
+    return found[0] if found else None
+
+
+def read_scope(tx: Tx, ctx: Context, who: Reach, *, project: str, scope: str, types: tuple[str, ...] = ()) -> Scope:
+    """What a search or listing of this project and scope covers."""
+    if scope not in ("", SCOPE_PROJECT, SCOPE_PERSONAL):
+        raise Invalid(f"scope is {scope[:80]!r}", hint="Use project or personal")
+    if project == ALL_PROJECTS:
+        return _all(who, scope, types)
+    if scope == SCOPE_PERSONAL:
+        return _personal(tx, who, project, types)
+    named, note = project, ""
+    if not named:
+        named, note, _ = default_project(tx, ctx, who.bound)
+    namespace = find_namespace(tx, who, named)
+    places: list[Place] = []
+    if namespace:
+        places.append(Place(library_id=namespace.library_id, namespace_id=namespace.id))
+    if not scope:
+        places.append(Place(library_id=who.personal.id, place=SCOPE_PERSONAL))
+    closest = () if namespace else _closest(tx, who, named)
+    return Scope(
+        where=Filter(places=tuple(places), types=types),
+        name=namespace.name if namespace else names.fit_project_name(named),
+        is_known=namespace is not None,
+        closest=closest,
+        can_widen=not project and looks_elsewhere(ctx),
+        notes=(note,) if note else (),
+    )
+
+
+def _all(who: Reach, scope: str, types: tuple[str, ...]) -> Scope:
+    places = [Place(library_id=library.id) for library in who.own] if scope != SCOPE_PERSONAL else []
+    if scope != SCOPE_PROJECT:
+        places.append(Place(library_id=who.personal.id, place=SCOPE_PERSONAL))
+    return Scope(where=Filter(places=tuple(places), types=types), name="all projects")
+
+
+def _personal(tx: Tx, who: Reach, project: str, types: tuple[str, ...]) -> Scope:
+    place = Place(library_id=who.personal.id, place=SCOPE_PERSONAL)
+    if not project:
+        return Scope(where=Filter(places=(place,), types=types), name="personal")
+    label = project.rpartition("/")[2]
+    found = libraries.namespaces_named(
+        tx, library_ids=[who.personal.id], folded=names.fold_name(names.fit_project_name(label))
+    )
+    if not found:
+        return Scope(
+            where=Filter(places=(), types=types), name=label, is_known=False, closest=_closest(tx, who, label)
+        )
+    place = Place(library_id=who.personal.id, namespace_id=found[0].id, place=SCOPE_PERSONAL)
+    return Scope(where=Filter(places=(place,), types=types), name=found[0].name)
+
+
+def others(who: Reach, scope: Scope) -> Filter:
+    """The other projects of the own set."""
+    return Filter(places=tuple(Place(library_id=library.id) for library in who.own), types=scope.where.types)
+
+
+def prompts(who: Reach, namespace_id: str = "") -> Filter:
+    """The person's prompts, maybe of one project."""
+    return Filter(places=(Place(library_id=who.personal.id, namespace_id=namespace_id, place="prompt"),))
+
+
+def _closest(tx: Tx, who: Reach, name: str) -> tuple[str, ...]:
+    known = libraries.namespaces(tx, library_ids=who.readable())
+    return tuple(names.closest(name, [n.name for n in known]))
+
+
+def require_personal(who: Reach) -> None:
+    """Refuse a save to Personal by a token that does not reach it."""
+    if who.role(who.personal.id) < Role.WRITE:
+        raise AccessDenied(
+            "this token does not reach your Personal library",
+            hint="Save with scope=project, or use a token of scope admin",
+        )

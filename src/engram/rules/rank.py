@@ -1,0 +1,179 @@
+"""Ranking: the database proposes candidates, these functions score them, the same on both backends.
+
+The form and the weights come from measurements on development data (talk, notes, code): a keyword
+score ``k`` in 0..1 (BM25 over its greatest possible value), a similarity ``v`` (the cosine on a straight scale
+between unrelated and paraphrase), one decision per query whether anything here answers it, and a
+small bonus for recent memories.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engram.model import QueryTerm
+
+K1 = 1.2
+B = 0.75
+TYPICAL_LENGTH = 60.0  # weighted words; used until a library has an average of its own
+PROSE_VECTOR_WEIGHT = 0.64
+CODE_VECTOR_WEIGHT = 0.9
+IDENTIFIER_VECTOR_WEIGHT = 0.5
+RECENCY_WEIGHT = 0.05
+RECENCY_HALF_LIFE_DAYS = 90.0
+ANSWER_KEYWORD = 9.0
+ANSWER_SIMILARITY = 18.0
+ANSWER_UNKNOWN_NAMES = 3.0
+ANSWER_MIN = 12.4
+WORDS_ONLY_MIN = 0.34
+HIT_SCORE_MIN = 0.22
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """What a chunk brings to the ranking."""
+
+    chunk_id: int
+    memory_id: str
+    terms: Mapping[str, float]  # index term -> weighted frequency
+    length: float  # weighted words
+    similarity: float | None  # 0..1 between unrelated and paraphrase; None: no vector was compared
+    age_ms: int
+    is_code: bool = False
+    is_superseded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """A chunk with its scores, each 0..1."""
+
+    chunk_id: int
+    memory_id: str
+    score: float
+    keyword: float
+    similarity: float | None
+    is_superseded: bool
+
+
+def idf(frequency: int, count: int) -> float:
+    """Inverse document frequency, never negative (the Lucene form of BM25).
+
+    Args:
+        frequency: Chunks that hold the term.
+        count: Chunks in all; taken as at least ``frequency``.
+    """
+    count = max(count, frequency)
+    return math.log1p((count - frequency + 0.5) / (frequency + 0.5))
+
+
+def frequency_of(term: QueryTerm, terms: Mapping[str, float]) -> float:
+    """The weighted frequency of a query term in a chunk: the best of its variants."""
+    best = max((terms.get(variant, 0.0) for variant in term.variants), default=0.0)
+    if not best and term.is_prefix:
+        best = max((weight for word, weight in terms.items() if word.startswith(term.text)), default=0.0)
+    return best
+
+
+def keyword_score(
+    query: Sequence[QueryTerm], idfs: Sequence[float], terms: Mapping[str, float], length: float
+) -> float:
+    """BM25 over the query's terms as a share of the most that a chunk could reach, 0..1.
+
+    Source: Robertson & Zaragoza 2009; k1 1.2, b .75.
+    """
+    most = sum(idfs) * (K1 + 1)
+    if not most:
+        return 0.0
+    norm = K1 * (1 - B + B * length / TYPICAL_LENGTH)
+    total = 0.0
+    for term, weight in zip(query, idfs, strict=True):
+        tf = frequency_of(term, terms)
+        if tf:
+            total += weight * tf * (K1 + 1) / (tf + norm)
+    return min(total / most, 1.0)
+
+
+def covered_share(query: Sequence[QueryTerm], idfs: Sequence[float], terms: Mapping[str, float]) -> float:
+    """Which share of the query's weight stands in a chunk at all, 0..1."""
+    total = sum(idfs)
+    found = sum(weight for term, weight in zip(query, idfs, strict=True) if frequency_of(term, terms))
+    return found / total if total else 0.0
+
+
+def vector_weight(candidate: Candidate, *, has_identifier: bool) -> float:
+    """The share of the similarity in a chunk's score; the words have the rest."""
+    if candidate.similarity is None:
+        return 0.0
+    if has_identifier:
+        return IDENTIFIER_VECTOR_WEIGHT
+    return CODE_VECTOR_WEIGHT if candidate.is_code else PROSE_VECTOR_WEIGHT
+
+
+def recency(age_ms: int) -> float:
+    """1 for now, .5 after RECENCY_HALF_LIFE_DAYS, towards 0."""
+    return 2.0 ** (-max(age_ms, 0) / DAY_MS / RECENCY_HALF_LIFE_DAYS)
+
+
+def answers(*, keyword: float, similarity: float | None, has_unknown_names: bool) -> bool:
+    """Whether anything in scope answers the query: one decision, from the best of each arm.
+
+    Args:
+        keyword: The best keyword coverage, 0..1.
+        similarity: The best similarity, 0..1; None where vectors had no say.
+        has_unknown_names: The query has proper names and none of them stands in scope.
+    """
+    if similarity is None:
+        return keyword >= WORDS_ONLY_MIN
+    evidence = ANSWER_KEYWORD * keyword + ANSWER_SIMILARITY * similarity
+    return evidence - (ANSWER_UNKNOWN_NAMES if has_unknown_names else 0.0) >= ANSWER_MIN
+
+
+def rank(
+    candidates: Sequence[Candidate],
+    query: Sequence[QueryTerm],
+    idfs: Sequence[float],
+    *,
+    has_unknown_names: bool = False,
+    has_floor: bool = True,
+) -> list[Scored]:
+    """The best chunk of each memory, best first; equal ones by memory id, so that both backends agree.
+
+    With the floor, nothing is returned where nothing answers, and no hit under HIT_SCORE_MIN.
+    """
+    has_identifier = any(term.is_identifier for term in query)
+    scored: list[Scored] = []
+    best_keyword, best_similarity = 0.0, None
+    for item in candidates:
+        keyword = keyword_score(query, idfs, item.terms, item.length)
+        best_keyword = max(best_keyword, covered_share(query, idfs, item.terms))
+        weight = vector_weight(item, has_identifier=has_identifier)
+        if item.similarity is not None:
+            best_similarity = max(best_similarity or 0.0, item.similarity)
+        relevance = weight * (item.similarity or 0.0) + (1 - weight) * keyword
+        scored.append(
+            Scored(
+                chunk_id=item.chunk_id,
+                memory_id=item.memory_id,
+                score=relevance + RECENCY_WEIGHT * relevance * (recency(item.age_ms) - 1),
+                keyword=keyword,
+                similarity=item.similarity,
+                is_superseded=item.is_superseded,
+            )
+        )
+    if has_floor and not answers(
+        keyword=best_keyword, similarity=best_similarity, has_unknown_names=has_unknown_names
+    ):
+        return []
+    floor = HIT_SCORE_MIN if has_floor else -1.0
+    return _best_of_each(item for item in scored if item.score >= floor)
+
+
+def _best_of_each(scored: Iterable[Scored]) -> list[Scored]:
+    best: dict[str, Scored] = {}
+    for item in scored:
+        known = best.get(item.memory_id)
+        if known is None or (item.score, -item.chunk_id) > (known.score, -known.chunk_id):
+            best[item.memory_id] = item
+    return sorted(best.values(), key=lambda item: (-item.score, item.memory_id))

@@ -1,0 +1,254 @@
+"""Chunks: the derived pieces of a memory by which it is found. No text, only where it stands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engram.store.base import Facets
+from engram.store.memories import place_condition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from engram.store.base import Filter, Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A chunk as the verb prepared it, before it has an id."""
+
+    first_char: int
+    last_char: int
+    length: float  # weighted words
+    flags: int
+    terms: Mapping[str, float]  # index term -> weighted frequency
+    title: str  # index terms of the title, space-joined
+    body: str  # index terms of this piece, space-joined
+    keys: str  # index terms of topic key and concept, space-joined
+    is_readable: bool  # the model can read it: a vector will follow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A candidate: where it stands, what BM25 needs, what ranking needs of its memory, no text."""
+
+    id: int
+    library_id: str
+    memory_id: str
+    first_char: int
+    last_char: int
+    length: float
+    flags: int
+    terms: Mapping[str, float]
+    title: str
+    created_at: int
+    event_at: int | None
+    archived_why: str | None
+    valid_from: int | None
+    valid_to: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unembedded:
+    """A chunk that waits for its vector, with the text to make it from."""
+
+    chunk_id: int
+    facets: Facets
+    title: str
+    concept: str
+    text: str
+
+
+def insert(tx: Tx, *, memory_id: str, facets: Facets, pieces: Sequence[Piece]) -> list[int]:
+    """Add a memory's chunks with their words; those that the model can read wait for a vector."""
+    ids: list[int] = []
+    for position, piece in enumerate(pieces):
+        chunk_id: int = tx.value(
+            """
+            insert into chunk (library_id, memory_id, position, first_char, last_char, length, flags, terms)
+            values (:library_id, :memory_id, :position, :first_char, :last_char, :length, :flags, :terms)
+            returning id
+            """,
+            library_id=facets.library_id,
+            memory_id=memory_id,
+            position=position,
+            first_char=piece.first_char,
+            last_char=piece.last_char,
+            length=piece.length,
+            flags=piece.flags,
+            terms=json.dumps(piece.terms, ensure_ascii=False, separators=(",", ":")),
+        )
+        put_words(tx, chunk_id, piece, facets)
+        if piece.is_readable:
+            wait_for_vector(tx, chunk_id, facets.library_id)
+        ids.append(chunk_id)
+    return ids
+
+
+def put_words(tx: Tx, chunk_id: int, piece: Piece, facets: Facets) -> None:
+    """Index the words of a chunk."""
+    tx.put_words(
+        chunk_id, title=piece.title, body=piece.body, keys=piece.keys, facets=facets, length=piece.length
+    )
+
+
+def wait_for_vector(tx: Tx, chunk_id: int, library_id: str) -> None:
+    """Note that a chunk has no vector yet."""
+    tx.run(
+        "insert into pending (chunk_id, library_id, since) values (:chunk_id, :library_id, :now)",
+        chunk_id=chunk_id,
+        library_id=library_id,
+        now=tx.now,
+    )
+
+
+def ids_of(tx: Tx, *, library_id: str, memory_id: str) -> list[int]:
+    """The chunks of a memory, in order."""
+    rows = tx.all(
+        "select id from chunk where library_id = :library_id and memory_id = :memory_id order by position",
+        library_id=library_id,
+        memory_id=memory_id,
+    )
+    return [row[0] for row in rows]
+
+
+def hide(tx: Tx, chunk_ids: Sequence[int]) -> None:
+    """Take chunks out of words and vectors; the rows stay, so that a restore needs no new ids."""
+    if not chunk_ids:
+        return
+    tx.drop_words(chunk_ids)
+    tx.drop_vectors(chunk_ids)
+    tx.run("delete from pending where chunk_id in :ids", ids=list(chunk_ids))
+
+
+def delete(tx: Tx, chunk_ids: Sequence[int]) -> None:
+    """Delete chunks with their words and vectors."""
+    if not chunk_ids:
+        return
+    hide(tx, chunk_ids)
+    tx.run("delete from chunk where id in :ids", ids=list(chunk_ids))
+
+
+def candidates(tx: Tx, chunk_ids: Sequence[int]) -> dict[int, Chunk]:
+    """The chunks with what ranking needs; those of hidden memories are left out."""
+    if not chunk_ids:
+        return {}
+    rows = tx.all(
+        """
+        select c.id, c.library_id, c.memory_id, c.first_char, c.last_char, c.length, c.flags, c.terms,
+            m.title, m.created_at, m.event_at, m.archived_why, m.valid_from, m.valid_to
+        from chunk c join memory m on m.library_id = c.library_id and m.id = c.memory_id
+        where c.id in :ids and (m.archived_why is null or m.archived_why = 'superseded')
+        """,
+        ids=list(chunk_ids),
+    )
+    return {
+        row[0]: Chunk(
+            id=row[0], library_id=row[1], memory_id=row[2], first_char=row[3], last_char=row[4], length=row[5],
+            flags=row[6], terms=json.loads(row[7]), title=row[8], created_at=row[9], event_at=row[10],
+            archived_why=row[11], valid_from=row[12], valid_to=row[13],
+        )
+        for row in rows
+    }  # fmt: skip
+
+
+_UNEMBEDDED = """
+    select p.chunk_id, m.library_id, m.namespace_id, m.scope, m.kind, m.memory_type, m.title, m.concept,
+        substr(m.body, c.first_char + 1, c.last_char - c.first_char)
+    from pending p join chunk c on c.id = p.chunk_id
+    join memory m on m.library_id = c.library_id and m.id = c.memory_id
+"""
+
+
+def place_of(kind: str, scope: str) -> str:
+    """The place under which a memory is indexed: prompts stand apart from all else."""
+    return "prompt" if kind == "prompt" else scope
+
+
+def unembedded(
+    tx: Tx, *, chunk_ids: Sequence[int] | None = None, since_max: int | None = None, limit: int
+) -> list[Unembedded]:
+    """Chunks without a vector: of these ids, or those that wait since before ``since_max``, oldest first."""
+    conditions: list[str] = []
+    params: dict[str, object] = {"limit": limit}
+    if chunk_ids is not None:
+        conditions.append("p.chunk_id in :ids")
+        params["ids"] = list(chunk_ids)
+    if since_max is not None:
+        conditions.append("p.since <= :since")
+        params["since"] = since_max
+    where = f"where {' and '.join(conditions)}" if conditions else ""
+    rows = tx.all(f"{_UNEMBEDDED} {where} order by p.chunk_id limit :limit", **params)
+    return [_unembedded_from(row) for row in rows]
+
+
+def unembedded_in(tx: Tx, where: Filter, limit: int) -> list[Unembedded]:
+    """Chunks without a vector that the filter covers, newest first."""
+    if not tx.value("select count(*) from (select 1 from pending limit 1) found"):
+        return []
+    condition, params = place_condition(where)
+    rows = tx.all(f"{_UNEMBEDDED} where {condition} order by p.chunk_id desc limit :limit", limit=limit, **params)
+    return [_unembedded_from(row) for row in rows]
+
+
+def _unembedded_from(row: tuple[object, ...]) -> Unembedded:
+    chunk_id, library_id, namespace_id, scope, kind, memory_type, title, concept, text = row
+    facets = Facets(
+        library_id=str(library_id),
+        namespace_id=str(namespace_id),
+        place=place_of(str(kind), str(scope)),
+        kind=str(kind),
+        memory_type=str(memory_type),
+    )
+    return Unembedded(
+        chunk_id=int(str(chunk_id)), facets=facets, title=str(title), concept=str(concept), text=str(text)
+    )
+
+
+def count_pending(tx: Tx, where: Filter) -> int:
+    """How many chunks that the filter covers wait for a vector."""
+    if not tx.value("select count(*) from (select 1 from pending limit 1) found"):
+        return 0
+    condition, params = place_condition(where)
+    total: int = tx.value(
+        f"""
+        select count(*) from pending p join chunk c on c.id = p.chunk_id
+        join memory m on m.library_id = c.library_id and m.id = c.memory_id where {condition}
+        """,
+        **params,
+    )
+    return total
+
+
+def settle(tx: Tx, chunk_ids: Sequence[int]) -> None:
+    """These chunks have a vector, or never will."""
+    if chunk_ids:
+        tx.run("delete from pending where chunk_id in :ids", ids=list(chunk_ids))
+
+
+def model_id(tx: Tx, name: str) -> int | None:
+    """The number of a model that has vectors here."""
+    found: int | None = tx.value("select id from model where name = :name", name=name)
+    return found
+
+
+def add_model(tx: Tx, name: str, dim: int) -> int:
+    """The number of a model, given one if it has none; its vector index comes with it."""
+    known = model_id(tx, name)
+    if known is not None:
+        return known
+    tx.lock("model")
+    known = model_id(tx, name)  # another process may have been first
+    if known is not None:
+        return known
+    number: int = tx.value("select coalesce(max(id), 0) + 1 from model")
+    tx.run(
+        "insert into model (id, name, dim) values (:id, :name, :dim)",
+        id=number,
+        name=name,
+        dim=dim,
+    )
+    tx.index_model(number, dim)
+    return number

@@ -1,0 +1,162 @@
+"""Libraries, their totals under lock, and their namespaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from engram.model import Library, Namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engram.store.base import Row, Tx
+
+_COLUMNS = (
+    "id", "owner_id", "made_by", "name", "folded", "description", "audit", "created_at", "archived_at", "erase_at",
+    "seq", "number", "leaves", "live", "acc",
+)  # fmt: skip
+LIBRARY_COLUMNS = ", ".join((*_COLUMNS, "seal"))
+_sealed_values = attrgetter(*_COLUMNS)
+
+
+def library_from(row: Row) -> Library:
+    """A row of LIBRARY_COLUMNS as a noun."""
+    return Library(**dict(zip((*_COLUMNS, "seal"), row, strict=True)))
+
+
+def sealed(tx: Tx, library: Library) -> Library:
+    """The library with the seal of its present values."""
+    return replace(library, seal=tx.seal("library", _sealed_values(library)))
+
+
+def _values(library: Library) -> dict[str, Any]:
+    return dict(zip((*_COLUMNS, "seal"), (*_sealed_values(library), library.seal), strict=True))
+
+
+def insert(tx: Tx, library: Library) -> Library:
+    """Add a library."""
+    library = sealed(tx, library)
+    names = (*_COLUMNS, "seal")
+    tx.run(
+        f"insert into library ({LIBRARY_COLUMNS}) values ({', '.join(f':{n}' for n in names)})", **_values(library)
+    )
+    return library
+
+
+def lock(tx: Tx, ids: Sequence[str]) -> list[Library]:
+    """The libraries, held until the end of the transaction. Nothing after this may wait for another lock."""
+    rows = tx.all(
+        f"select {LIBRARY_COLUMNS} from library where id in :ids order by id {tx.for_no_key_update}", ids=list(ids)
+    )
+    return [library_from(row) for row in rows]
+
+
+def update_totals(tx: Tx, library: Library) -> Library:
+    """Store seq, number, leaves, live and acc, and the seal that covers them."""
+    library = sealed(tx, library)
+    tx.run(
+        """
+        update library set seq = :seq, number = :number, leaves = :leaves, live = :live, acc = :acc, seal = :seal
+        where id = :id
+        """,
+        seq=library.seq,
+        number=library.number,
+        leaves=library.leaves,
+        live=library.live,
+        acc=library.acc,
+        seal=library.seal,
+        id=library.id,
+    )
+    return library
+
+
+def reachable(tx: Tx, *, actor_id: str, email_folded: str) -> list[tuple[Library, int]]:
+    """Every library that the actor owns or has a grant on, with the role's number, by name."""
+    columns = ", ".join(f"l.{name}" for name in (*_COLUMNS, "seal"))
+    rows = tx.all(
+        f"""
+        select {columns}, 3 as role from library l where l.owner_id = :actor_id and l.archived_at is null
+        union all
+        select {columns}, g.role from library l
+        join (
+            select a.library_id, max(a.role) as role from access_grant a
+            join group_member m on m.group_id = a.group_id
+            where m.email_folded = :email and m.email_folded <> ''
+            group by a.library_id
+        ) g on g.library_id = l.id
+        where l.owner_id <> :actor_id and l.archived_at is null
+        """,
+        actor_id=actor_id,
+        email=email_folded,
+    )
+    found = [(library_from(row[:-1]), row[-1]) for row in rows]
+    return sorted(found, key=lambda item: (item[0].name, item[0].id))
+
+
+def followed(tx: Tx, actor_id: str) -> set[str]:
+    """Ids of the libraries that the person reads unasked."""
+    return {row[0] for row in tx.all("select library_id from follow where actor_id = :actor_id", actor_id=actor_id)}
+
+
+_NAMESPACE_COLUMNS = "library_id, id, name, folded, created_at"
+
+
+def namespace_from(row: Row) -> Namespace:
+    """A row of the namespace columns as a noun."""
+    return Namespace(library_id=row[0], id=row[1], name=row[2], folded=row[3], created_at=row[4])
+
+
+def namespaces_named(tx: Tx, *, library_ids: Sequence[str], folded: str) -> list[Namespace]:
+    """The namespaces of this name (or this UUID) in the libraries."""
+    rows = tx.all(
+        f"""
+        select {_NAMESPACE_COLUMNS} from namespace
+        where library_id in :ids and (folded = :folded or id = :folded) and archived_at is null
+        order by library_id, id
+        """,
+        ids=list(library_ids),
+        folded=folded,
+    )
+    return [namespace_from(row) for row in rows]
+
+
+def namespaces(tx: Tx, *, library_ids: Sequence[str]) -> list[Namespace]:
+    """All namespaces of the libraries, by name."""
+    rows = tx.all(
+        f"""
+        select {_NAMESPACE_COLUMNS} from namespace where library_id in :ids and archived_at is null
+        order by folded, library_id
+        """,
+        ids=list(library_ids),
+    )
+    return [namespace_from(row) for row in rows]
+
+
+def ensure_namespace(tx: Tx, fresh: Namespace) -> tuple[Namespace, bool]:
+    """The namespace of this name, made if there is none, held against deletion; and whether it was made."""
+    select = f"""
+        select {_NAMESPACE_COLUMNS} from namespace
+        where library_id = :library_id and folded = :folded and archived_at is null {tx.for_key_share}
+        """
+    row = tx.one(select, library_id=fresh.library_id, folded=fresh.folded)
+    if row:
+        return namespace_from(row), False
+    made = tx.all(
+        """
+        insert into namespace (library_id, id, name, folded, created_at)
+        values (:library_id, :id, :name, :folded, :created_at)
+        on conflict (library_id, folded) where archived_at is null do nothing
+        returning id
+        """,
+        library_id=fresh.library_id,
+        id=fresh.id,
+        name=fresh.name,
+        folded=fresh.folded,
+        created_at=fresh.created_at,
+    )
+    if made:
+        return fresh, True
+    row = tx.one(select, library_id=fresh.library_id, folded=fresh.folded)  # another process was first
+    return (namespace_from(row), False) if row else (fresh, True)

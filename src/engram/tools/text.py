@@ -1,0 +1,187 @@
+"""Answers as text for a model: exact first lines, stored text between markers, within a token budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engram.engine import index
+from engram.rules import markers, times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from engram.engine.browse import Recent, SessionShown, Shown, Whole
+    from engram.engine.search import Hit
+    from engram.model import Memory, Redactions
+
+LINE_TOKENS_MAX = 80
+FOCUS_CHARS_MAX = 500
+HISTORY_CHARS_MAX = 20_000
+
+
+def kind_of(memory: Memory) -> str:
+    """How a memory's kind is shown; a neural one with its memory type."""
+    return f"memory/{memory.memory_type}" if memory.kind == "memory" else memory.kind
+
+
+def title_of(memory: Memory) -> str:
+    """A title that can't be read as a marker."""
+    return markers.escape(memory.title)
+
+
+def redaction_lines(redactions: Redactions) -> list[str]:
+    """What redaction took, where it took something."""
+    lines: list[str] = []
+    if redactions:
+        lines.append(f"Redacted: {redactions.private} private, {redactions.secrets} secrets")
+    if redactions.unclosed_characters:
+        lines.append(f"unclosed <private>: {redactions.unclosed_characters} characters")
+    return lines
+
+
+def one_line(text: str, tokens_max: int = LINE_TOKENS_MAX) -> str:
+    """The beginning of a text on one line, cut at a word, marked where cut."""
+    line = " ".join(text.split())
+    count = index.tokens().count
+    if len(line) <= tokens_max * 2 or count(line) <= tokens_max:
+        return line
+    low, high = 0, min(len(line), tokens_max * 12)
+    while low < high:  # the longest beginning that fits
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count(line[:middle]) <= tokens_max else (low, middle - 1)
+    cut = line.rfind(" ", max(0, low - 40), low)
+    return f"{line[: cut if cut > 0 else low]}..."
+
+
+def fenced(lines: Iterable[str]) -> str:
+    """Stored text between the markers that label it as data. The lines are escaped already."""
+    return "\n".join([markers.START, *lines, markers.END])
+
+
+def hit_lines(number: int, hit: Hit) -> list[str]:
+    """One search hit: what it is, the words around the match, where it is from."""
+    memory = hit.memory
+    facts = [times.show_date(memory.updated_at), hit.project, memory.scope, f"{hit.score:.2f}"]
+    if hit.library:
+        facts[1] = f"{hit.library}/{hit.project}"
+    if memory.revision > 1:
+        facts.append(f"revision {memory.revision}")
+    if memory.is_archived:
+        facts.append("superseded")
+    return [
+        f"[{number}] {hit.label} ({kind_of(memory)}) - {title_of(memory)}",
+        f"    {markers.escape(hit.preview)}",
+        f"    {' | '.join(facts)}",
+    ]
+
+
+def list_line(shown: Shown, tokens_max: int = LINE_TOKENS_MAX) -> str:
+    """One memory in a list: id, date, type, title and the beginning of its text."""
+    memory = shown.memory
+    head = f"- {shown.label} {times.show_date(memory.created_at)} [{kind_of(memory)}] {title_of(memory)}"
+    body = one_line(memory.body, tokens_max)
+    if body.rstrip(".") == memory.title.rstrip("."):
+        return head
+    return f"{head}: {markers.escape(body)}"
+
+
+def session_line(shown: SessionShown) -> str:
+    """One session in a list."""
+    state = f"ended {times.show_date(shown.ended_at)}" if shown.ended_at is not None else "open"
+    line = (
+        f"- {markers.escape(shown.session.name)} ({shown.project}), started"
+        f" {times.show_date(shown.session.started_at)}, {state}, {shown.count} memories"
+    )
+    return f"{line}: {markers.escape(one_line(shown.summary))}" if shown.summary else line
+
+
+class Budget:
+    """Lines up to a number of tokens; what does not fit is counted, not shown."""
+
+    def __init__(self, tokens_max: int) -> None:
+        self._left = tokens_max
+        self.lines: list[str] = []
+        self.left_out = 0
+
+    def add(self, lines: Sequence[str], *, heading: str = "") -> None:
+        """Add lines under a heading; the heading is left out if none fits."""
+        taken: list[str] = []
+        for line in lines:
+            cost = index.tokens().count(line) + 1
+            if not taken and heading:
+                cost += index.tokens().count(heading) + 1
+            if cost > self._left:
+                self.left_out += 1
+                continue
+            self._left -= cost
+            taken.append(line)
+        if taken:
+            self.lines += [heading, *taken] if heading else taken
+
+
+def context_text(recent: Recent, tokens_max: int) -> str:
+    """Recent sessions, prompts and memories within a token budget."""
+    first = f"Memory context for {recent.name}"
+    reserve = index.tokens().count(f"{first} {markers.START} {markers.END}") + 60
+    budget = Budget(max(tokens_max - reserve, 0))
+    budget.add([session_line(item) for item in recent.sessions], heading="Recent sessions:")
+    budget.add([list_line(item) for item in recent.memories], heading="Memories:")
+    budget.add(
+        [f"- {p.label} {times.show_date(p.memory.created_at)} {markers.escape(one_line(p.memory.body))}"
+         for p in recent.prompts],
+        heading="Recent prompts:",
+    )  # fmt: skip
+    for name, items in recent.elsewhere:
+        budget.add([list_line(item) for item in items], heading=f"Project {name}:")
+    lines = [first, fenced(budget.lines)]
+    if budget.left_out:
+        lines.append(
+            f"Cut at {tokens_max} tokens: {budget.left_out} entries are left out. "
+            "Call mem_search with a question, or mem_context with a larger max_tokens."
+        )
+    return "\n".join(lines)
+
+
+def whole_text(whole: Whole, *, offset: int, characters_max: int | None) -> str:
+    """One memory with all that is known of it, and its text or the part of it that was asked for."""
+    memory = whole.shown.memory
+    end = len(memory.body) if characters_max is None else min(len(memory.body), offset + characters_max)
+    facts = [
+        f"Project: {whole.shown.project} | Scope: {memory.scope}",
+        *([f"Topic: {markers.escape(memory.topic_key)}"] if memory.topic_key else []),
+        *([f"Session: {markers.escape(whole.session)}"] if whole.session else []),
+        f"Created: {times.format_time(memory.created_at)} | Updated: {times.format_time(memory.updated_at)}",
+        f"Duplicates: {whole.duplicates} | Revisions: {memory.revision}",
+        *([f"Source: {markers.escape(memory.source)}"] if memory.source else []),
+        *([f"Archived: {memory.archived_why}"] if memory.is_archived else []),
+        f"Total characters: {len(memory.body)}",
+    ]
+    if offset or end < len(memory.body):
+        facts.append(f"Shown: characters {offset} to {end}")
+    lines = [f"{whole.shown.label} [{kind_of(memory)}] {title_of(memory)}", *facts]
+    lines.append(fenced([markers.escape(memory.body[offset:end]), *_history_lines(whole)]))
+    return "\n".join(lines)
+
+
+def _history_lines(whole: Whole) -> list[str]:
+    if not whole.versions:
+        return []
+    lines = [f"History: {whole.versions_total} versions, newest first"]
+    left = HISTORY_CHARS_MAX
+    for version in whole.versions:
+        lines.append(
+            f"- {version.commit_sha[:12]} {times.format_time(version.at)} {markers.escape(version.message)}"
+        )
+        if version.body is None:
+            lines.append("  (erased)")
+        elif len(version.body) <= left:
+            left -= len(version.body)
+            lines.append(markers.escape(version.body))
+        else:
+            lines.append(f"  (read it with `engram get {whole.shown.memory.number} --version {version.commit_sha[:12]}`)")
+    return lines
+
+
+def closest_line(closest: Sequence[str]) -> str:
+    """The nearest names of an unknown project."""
+    return f"Closest projects: {', '.join(markers.escape(name) for name in closest)}" if closest else ""
