@@ -6,11 +6,14 @@ Run with ``python -m bench.curve`` from the root after the pairs or the model ha
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from engram.embed.calibrate import measure
 from engram.embed.packaged import CURVES_PATH, PackagedEmbedder
 from engram.rules.curve import Curve, make_curve, quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main() -> None:

@@ -69,8 +69,10 @@ PARAPHRASES: tuple[tuple[str, str], ...] = (
     ),
     # Bugs with cause and cure.
     (
-        "The checkout failed at midnight because the discount was computed with the local time zone. Fixed by using "
-        "UTC in the price service.",
+        (
+            "The checkout failed at midnight because the discount was computed with the local time zone. Fixed by "
+            "using UTC in the price service."
+        ),
         "Orders around midnight broke, since the price service worked out discounts in local time; it uses UTC now.",
     ),
     (
@@ -135,10 +137,62 @@ PARAPHRASES: tuple[tuple[str, str], ...] = (
         "If the site is down, check the status page first, then call the person on duty.",
         "In an outage look at the status page, and after that phone whoever is on call.",
     ),
+    (
+        "Run the linter before every commit; the hook in the repository does it for you.",
+        "Each commit has to be linted first, which the repository's own hook takes care of.",
+    ),
+    (
+        "Defrost the freezer twice a year, and pull its plug before you begin.",
+        "Two times a year the freezer should be defrosted; unplug it first.",
+    ),
+    # Longer ones.
+    (
+        (
+            "On Monday the mail queue was stuck for three hours. A bad address made the sender stop, and nobody saw "
+            "the alarm, as it went to a mailbox that is not read any more. The alarm now goes to the chat of the team."
+        ),
+        (
+            "The mails hung for three hours on Monday because one invalid address stopped the sender. The alert had "
+            "been sent to an abandoned mailbox; from now on it is posted in the team's chat."
+        ),
+    ),
+    (
+        (
+            "Julia coaches the swimming team on Wednesday evenings, so she can't take calls then. She prefers "
+            "messages, and answers them on the next morning."
+        ),
+        (
+            "Don't call Julia on Wednesday evening, when she trains the swimmers. Write to her instead; she replies "
+            "the morning after."
+        ),
+    ),
+    (
+        (
+            "We store money as whole cents in integers. Floating point gave wrong sums in the yearly report, and the "
+            "decimal type was too slow for the imports."
+        ),
+        (
+            "Amounts of money are integers that count cents, since floats added up wrongly in the annual report and "
+            "decimals made the import slow."
+        ),
+    ),
+    (
+        (
+            "The new laptop has 32 GB of memory and a German keyboard. It belongs to the company and must be given "
+            "back when the contract ends."
+        ),
+        (
+            "When my contract is over I have to return the company's new laptop, the one with 32 gigabytes of RAM and "
+            "German keys."
+        ),
+    ),
 )
 
 QUESTIONS: tuple[tuple[str, str], ...] = (
-    ("How do I revoke a token?", "To revoke a token, run `engram token revoke` with its name; it stops working at once."),
+    (
+        "How do I revoke a token?",
+        "To revoke a token, run `engram token revoke` with its name; it stops working at once.",
+    ),
     ("How can I run only one test?", "A single test is run with `pytest path/to/file.py::test_name`."),
     ("Why did we leave Heroku?", "We left Heroku because the price tripled and there was no European region."),
     ("Where are the logs of the production servers?", "Production logs are in /var/log/app and are kept for 30 days."),

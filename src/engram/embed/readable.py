@@ -6,9 +6,12 @@ A model gives every text a vector, also one whose script it has never seen: all 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SCRIPT_SHARE_MIN = 0.9  # of the letters
 UNKNOWN_SHARE_MAX = 0.1  # of the words
@@ -82,7 +85,7 @@ def _normal(character: str) -> str:
     """What the tokenizer makes of one character; ideographs are words of their own."""
     if character in "\t\n\r":
         return " "
-    if unicodedata.category(character).startswith("C"):
+    if unicodedata.category(character).startswith("C") or character == "\N{REPLACEMENT CHARACTER}":
         return ""
     parts = "".join(_part(part) for part in unicodedata.normalize("NFD", character))
     return f" {parts} " if _is_ideograph(character) else parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engram.model import Memory, Version
+from engram.model import Actor, Memory, Version
 from engram.rules import ids
 from engram.store import memories, people
 
@@ -36,27 +36,25 @@ def record(tx: Tx, *, before: Memory, after: Memory, author_id: str, verb: str) 
 
 
 def _commit(tx: Tx, memory: Memory, *, parent: Version | None, author_id: str, at: int, message: str) -> Version:
-    author = people.actor(tx, author_id)
-    at = max(at, parent.at if parent else 0)  # never before the parent's, whatever the clock does
-    sha = ids.version_commit(
-        memory_id=memory.id,
-        format_=memory.format,
+    author = people.actor(tx, author_id) or Actor(id=author_id, name=author_id, created_at=0)
+    commit = ids.version_commit(
+        memory.id,
+        body_format=memory.format,
         body=memory.body,
-        parent=parent.commit_sha if parent else None,
-        author_name=author.name if author else author_id,
-        author_email=(author.email if author else "") or f"{author_id}@engram",
+        author=author,
         at_ms=at,
         message=message,
+        parent=ids.Commit(sha=parent.commit_sha, at_ms=parent.at) if parent else None,
     )
     return Version(
         library_id=memory.library_id,
         memory_id=memory.id,
         n=parent.n + 1 if parent else 1,
-        commit_sha=sha,
+        commit_sha=commit.sha,
         parent_sha=parent.commit_sha if parent else None,
         author_id=author_id,
         message=message,
-        at=at,
+        at=commit.at_ms,
         title=memory.title,
         body=memory.body,
         kind=memory.kind,

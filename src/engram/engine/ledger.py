@@ -91,19 +91,7 @@ class Ledger:
 
 def leaf_of(event: Event) -> bytes:
     """The event's leaf in its library's Merkle log."""
-    return merkle.leaf_hash(
-        merkle.event_leaf(
-            event.library_id,
-            event.seq,
-            event.leaf_index,
-            event.at,
-            event.actor_id,
-            event.token_id,
-            event.verb,
-            event.target,
-            event.detail,
-        )
-    )
+    return merkle.leaf_hash(merkle.event_leaf(event))
 
 
 def salted(memory: Memory) -> str:

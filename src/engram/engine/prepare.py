@@ -11,7 +11,6 @@ from engram.model import (
     KIND_CHARS_MAX,
     KIND_PROMPT,
     TITLE_CHARS_MAX,
-    TOPIC_KEY_CHARS_MAX,
     Draft,
     Redactions,
     memory_type_of,
@@ -109,18 +108,12 @@ def _title(draft: Draft) -> str:
 
 
 def topic_key(text: str) -> str:
-    """A topic key as it is kept and compared.
+    """A topic key as it is kept and compared; empty stays empty.
 
     Raises:
         Invalid: over the limit.
     """
-    key = names.topic_key(text) if text else ""
-    if len(key) > TOPIC_KEY_CHARS_MAX:
-        raise Invalid(
-            f"topic_key has {len(key)} characters, the most is {TOPIC_KEY_CHARS_MAX}",
-            hint="Use a short key such as decision/auth-model",
-        )
-    return key
+    return names.normalise_topic_key(text) if text else ""
 
 
 def kind(text: str, *, may_be_prompt: bool = False) -> str:

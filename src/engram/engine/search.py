@@ -214,7 +214,7 @@ def _run(
             memory_id=item.memory_id,
             terms=item.terms,
             length=item.length,
-            similarity=engine.embedder.curve.closeness(cosines[item.id]) if item.id in cosines else None,
+            similarity=rank.closeness(engine.embedder.curve, cosines[item.id]) if item.id in cosines else None,
             age_ms=tx.now - (item.event_at or item.created_at),
             is_code=bool(item.flags & chunk.IS_CODE),
             is_superseded=item.archived_why is not None,

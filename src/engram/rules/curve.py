@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -75,26 +76,22 @@ def curve_from_json(data: object) -> Curve:
     Raises:
         ValueError: the data has another shape, is no curve, or its knots were changed without its version.
     """
-    if not isinstance(data, Mapping):
-        raise ValueError("a curve in JSON is an object")
-    fields = cast("Mapping[str, object]", data)
-    curve = Curve(_knots_of(fields.get("knots")))
-    if fields.get("version") != curve.version:
+    match data:
+        case {"version": version, "knots": [*knots]}:
+            curve = Curve(tuple(map(_knot, cast("list[object]", knots))))
+        case _:
+            raise ValueError("a curve in JSON has a version and a list of knots")
+    if version != curve.version:
         raise ValueError("the version of the curve is not that of its knots")
     return curve
 
 
-def _knots_of(data: object) -> tuple[tuple[float, float], ...]:
-    if not isinstance(data, list):
-        raise ValueError("the knots of a curve are a list")
-    knots: list[tuple[float, float]] = []
-    for knot in cast("list[object]", data):
-        match knot:
-            case [int() | float() as cosine, int() | float() as value]:
-                knots.append((float(cosine), float(value)))
-            case _:
-                raise ValueError("a knot is a pair of numbers")
-    return tuple(knots)
+def _knot(data: object) -> tuple[float, float]:
+    match data:
+        case [int() | float() as cosine, int() | float() as value]:
+            return float(cosine), float(value)
+        case _:
+            raise ValueError("a knot is a pair of numbers")
 
 
 def make_curve(*, unlike: Sequence[float], like: Sequence[float]) -> Curve:

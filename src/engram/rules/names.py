@@ -27,7 +27,6 @@ _INVISIBLE_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0
 _ZERO_WIDTH_JOINER = "\u200d"
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”）]*")
 _MARKDOWN_LEAD = re.compile(r"[ \t]*(?:#{1,6}|>|[-*+•]|[0-9]{1,9}[.)])[ \t]+")
-_EMPTY_LINE = re.compile(r"\n[^\S\n]*\n")
 _FENCE_OR_RULE = re.compile(r"(?:`{3,}|~{3,})[^`]*|[-=*_ \t]{3,}")
 
 
@@ -110,15 +109,16 @@ def first_sentence_title(body: str, chars_max: int = TITLE_FROM_BODY_CHARS_MAX) 
 
 def _first_paragraph(text: str) -> str:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    while lines and (not lines[0].strip() or _FENCE_OR_RULE.fullmatch(lines[0].strip())):
-        lines.pop(0)
-    if not lines:
+    is_text = [bool(line.strip()) and not _FENCE_OR_RULE.fullmatch(line.strip()) for line in lines]
+    if True not in is_text:
         return ""
+    start = is_text.index(True)
+    lines = lines[start : is_text.index(False, start) if False in is_text[start:] else None]
     lead = _MARKDOWN_LEAD.match(lines[0])
     if lead:
         is_heading = lead.group().strip().startswith("#")
         lines = [lines[0][lead.end() :], *([] if is_heading else lines[1:])]
-    return _EMPTY_LINE.split("\n".join(lines), maxsplit=1)[0]
+    return "\n".join(lines)
 
 
 def _first_sentence(paragraph: str) -> str:
@@ -272,7 +272,7 @@ def cut_at_word(text: str, chars: int) -> str:
     if len(text) <= chars:
         return text
     head = cut_text(text, chars)
-    if text[len(head)].isspace():
+    if text[len(head)].isspace() or head[-1:].isspace():
         return head.rstrip()
     words = head.rsplit(None, 1)
     is_enough = len(words) > 1 and len(words[0]) * 2 >= chars

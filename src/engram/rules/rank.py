@@ -11,8 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engram.model import QueryTerm
+
+if TYPE_CHECKING:
+    from engram.rules.curve import Curve
 
 K1 = 1.2
 B = 0.75
@@ -29,6 +33,8 @@ ANSWER_MIN = 12.4
 WORDS_ONLY_MIN = 0.34
 HIT_SCORE_MIN = 0.22
 DAY_MS = 86_400_000
+UNRELATED = 0.1  # similarity of the middle of unrelated pairs
+PARAPHRASE = 0.9  # and of paraphrases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +115,13 @@ def vector_weight(candidate: Candidate, *, has_identifier: bool) -> float:
     if has_identifier:
         return IDENTIFIER_VECTOR_WEIGHT
     return CODE_VECTOR_WEIGHT if candidate.is_code else PROSE_VECTOR_WEIGHT
+
+
+def closeness(curve: Curve, cosine: float) -> float:
+    """A cosine on the straight scale that ranking uses: 0 at unrelated, 1 at paraphrase, by the model's curve."""
+    low = next(x for x, y in curve.knots if y >= UNRELATED)
+    high = next(x for x, y in curve.knots if y >= PARAPHRASE)
+    return min(max((cosine - low) / (high - low), 0.0), 1.0)
 
 
 def recency(age_ms: int) -> float:

@@ -74,7 +74,12 @@ def seal(key: bytes, table: str, values: Sequence[Value]) -> bytes:
         key: The server's key, 1..64 bytes.
         table: The table's name, 1..16 bytes; the same values in another table have another seal.
         values: Every canonical column, in a fixed order.
+
+    Raises:
+        ValueError: the key is empty (such a seal anybody could make) or too long, or the table's name is.
     """
+    if not key:
+        raise ValueError("a seal needs a key")
     person = table.encode()
     return hashlib.blake2b(encode(values), digest_size=SEAL_BYTES, key=key, person=person).digest()
 

@@ -205,14 +205,14 @@ class PostgresTx(Tx):
     def index_model(self, model: int, dim: int) -> None:
         if dim <= HNSW_DIM_MAX:
             self.run(
-                f"create index vector_hnsw_{int(model)} on vector"
+                f"create index vector_hnsw_{int(model)} on chunk_vector"
                 f" using hnsw ((v::halfvec({int(dim)})) halfvec_cosine_ops) where model = {int(model)}"
             )
 
     def put_vector(self, chunk_id: int, *, model: int, facets: Facets, vector: np.ndarray) -> None:
         self.run(
             """
-            insert into vector (chunk_id, model, library_id, namespace_id, place, kind, memory_type, v)
+            insert into chunk_vector (chunk_id, model, library_id, namespace_id, place, kind, memory_type, v)
             select id, :model, :library_id, :namespace_id, :place, :kind, :memory_type, (:v::text)::halfvec from chunk
             where id = :chunk_id for key share
             on conflict (chunk_id, model) do nothing
@@ -230,7 +230,7 @@ class PostgresTx(Tx):
     def move_vectors(self, chunk_ids: Sequence[int], facets: Facets) -> None:
         self.run(
             """
-            update vector set library_id = :library_id, namespace_id = :namespace_id, place = :place, kind = :kind,
+            update chunk_vector set library_id = :library_id, namespace_id = :namespace_id, place = :place, kind = :kind,
                 memory_type = :memory_type
             where chunk_id = any((:chunk_ids::text)::bigint[])
             """,
@@ -243,13 +243,13 @@ class PostgresTx(Tx):
         )
 
     def drop_vectors(self, chunk_ids: Sequence[int]) -> None:
-        self.run("delete from vector where chunk_id = any((:chunk_ids::text)::bigint[])", chunk_ids=_array(chunk_ids))
+        self.run("delete from chunk_vector where chunk_id = any((:chunk_ids::text)::bigint[])", chunk_ids=_array(chunk_ids))
 
     def nearest(self, where: Filter, *, model: int, query: np.ndarray, limit: int) -> list[tuple[int, float]]:
         dim, model = len(query), int(model)
         condition, params = _vector_scope(where)
         count: int = self.value(
-            f"select count(*) from (select 1 from vector where model = {model} and {condition} limit :most) found",
+            f"select count(*) from (select 1 from chunk_vector where model = {model} and {condition} limit :most) found",
             most=EXACT_VECTORS_MAX + 1,
             **params,
         )
@@ -261,7 +261,7 @@ class PostgresTx(Tx):
         distance = f"(v::halfvec({dim}) <=> (:query::text)::halfvec({dim}))"
         rows = self.all(
             f"""
-            select chunk_id, 1 - {distance} from vector where model = {model} and {condition}
+            select chunk_id, 1 - {distance} from chunk_vector where model = {model} and {condition}
             order by {distance}{" + 0" if is_exact else ""} limit :limit
             """,
             query=_vector_text(query),
@@ -276,7 +276,7 @@ class PostgresTx(Tx):
         dim = len(query)
         rows = self.all(
             f"""
-            select chunk_id, 1 - (v::halfvec({dim}) <=> (:query::text)::halfvec({dim})) from vector
+            select chunk_id, 1 - (v::halfvec({dim}) <=> (:query::text)::halfvec({dim})) from chunk_vector
             where model = {int(model)} and library_id in :libraries
                 and chunk_id = any((:chunk_ids::text)::bigint[])
             """,

@@ -291,7 +291,7 @@ class SqliteTx(Tx):
     def put_vector(self, chunk_id: int, *, model: int, facets: Facets, vector: np.ndarray) -> None:
         self.run(
             """
-            insert into vector (chunk_id, model, library_id, namespace_id, place, kind, memory_type, rev, v)
+            insert into chunk_vector (chunk_id, model, library_id, namespace_id, place, kind, memory_type, rev, v)
             select id, :model, :library_id, :namespace_id, :place, :kind, :memory_type, :rev, :v from chunk
             where id = :chunk_id
             on conflict (chunk_id, model) do nothing
@@ -312,7 +312,7 @@ class SqliteTx(Tx):
         self._leave(chunk_ids, rev)
         self.run(
             """
-            update vector set library_id = :library_id, namespace_id = :namespace_id, place = :place, kind = :kind,
+            update chunk_vector set library_id = :library_id, namespace_id = :namespace_id, place = :place, kind = :kind,
                 memory_type = :memory_type, rev = :rev
             where chunk_id in :chunk_ids
             """,
@@ -326,10 +326,10 @@ class SqliteTx(Tx):
         )
 
     def drop_vectors(self, chunk_ids: Sequence[int]) -> None:
-        if not self.value("select count(*) from vector where chunk_id in :chunk_ids", chunk_ids=list(chunk_ids)):
+        if not self.value("select count(*) from chunk_vector where chunk_id in :chunk_ids", chunk_ids=list(chunk_ids)):
             return
         self._leave(chunk_ids, self.rev())
-        self.run("delete from vector where chunk_id in :chunk_ids", chunk_ids=list(chunk_ids))
+        self.run("delete from chunk_vector where chunk_id in :chunk_ids", chunk_ids=list(chunk_ids))
 
     def _leave(self, chunk_ids: Sequence[int], rev: int) -> None:
         for chunk_id in chunk_ids:

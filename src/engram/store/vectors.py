@@ -214,7 +214,7 @@ class MatrixCache:
             matrix.add(
                 tx.all(
                     """
-                    select chunk_id, namespace_id, place, kind, memory_type, v from vector
+                    select chunk_id, namespace_id, place, kind, memory_type, v from chunk_vector
                     where library_id = :library_id and model = :model and rev > :rev order by rev
                     """,
                     library_id=library_id,

@@ -53,14 +53,20 @@ def mem_save(
     ctx: Context,
     *,
     title: Annotated[str, Text("Short and searchable.", chars_max=TITLE_CHARS_MAX)],
-    content: Annotated[str, Text("**What**, **Why**, **Where** (files), **Learned**.", chars_max="body",
-                                 aliases=("observation",))],  # fmt: skip
+    content: Annotated[
+        str, Text("**What**, **Why**, **Where** (files), **Learned**.", chars_max="body", aliases=("observation",))
+    ],  # fmt: skip
     type: Kind = "manual",  # noqa: A002 - the contract's name
     session_id: Session = "",
     project: Project = "",
     scope: Scope = "project",
-    topic_key: Annotated[str, Text("Stable key of an evolving topic: the same key revises that memory, its earlier"
-                                   " text stays in the history.", chars_max=TOPIC_KEY_CHARS_MAX)] = "",  # fmt: skip
+    topic_key: Annotated[
+        str,
+        Text(
+            "Stable key of an evolving topic: the same key revises that memory, its earlier text stays in the history.",
+            chars_max=TOPIC_KEY_CHARS_MAX,
+        ),
+    ] = "",  # fmt: skip
 ) -> Reply:
     """Save what a later session must know. Call it, unasked, right after: a bug fixed, a decision made, a
     discovery, a configuration changed, a pattern set, a preference of the user learned. Write content as What
@@ -83,8 +89,9 @@ def mem_search(
     *,
     query: Annotated[str, Text("A question or words, as you would ask a colleague.", chars_max=QUERY_CHARS_MAX)],
     type: Annotated[str, Text("Only this type.", chars_max=KIND_CHARS_MAX)] = "",  # noqa: A002 - the contract's name
-    project: Annotated[str, Text("Project, or * for all; default: the current one, then others.",
-                                 chars_max=PLACE_CHARS_MAX)] = "",  # fmt: skip
+    project: Annotated[
+        str, Text("Project, or * for all; default: the current one, then others.", chars_max=PLACE_CHARS_MAX)
+    ] = "",  # fmt: skip
     scope: Annotated[str, Choice("Only this scope; default: both.", ("project", "personal"))] = "",
     limit: Annotated[int, Int("Most hits.", minimum=1, maximum=20, is_capped=True)] = 10,
     all_projects: Annotated[bool, Bool("Search every project; not together with project.")] = False,
@@ -94,9 +101,7 @@ def mem_search(
     means that nothing relevant is stored."""
     if all_projects and project:
         raise Invalid("all_projects and project exclude each other", hint="Give one of them")
-    found = search.search(
-        ctx, query, project="*" if all_projects else project, scope=scope, type_=type, limit=limit
-    )
+    found = search.search(ctx, query, project="*" if all_projects else project, scope=scope, type_=type, limit=limit)
     notes = list(found.notes)
     if found.pending:
         notes.append(f"{found.pending} recent chunks have no vector yet and were found by their words alone")
@@ -117,8 +122,9 @@ def mem_search(
 def mem_context(
     ctx: Context,
     *,
-    project: Annotated[str, Text("Only this project; default: all, the current one first.",
-                                 chars_max=PLACE_CHARS_MAX)] = "",  # fmt: skip
+    project: Annotated[
+        str, Text("Only this project; default: all, the current one first.", chars_max=PLACE_CHARS_MAX)
+    ] = "",  # fmt: skip
     scope: Annotated[str, Choice("Only this scope; default: both.", ("project", "personal"))] = "",
     limit: Annotated[int, Int("Most observations.", minimum=1, maximum=100, is_capped=True)] = 20,
     max_tokens: Annotated[int, Int("Budget of the whole answer.", minimum=200, maximum=16_000)] = 4_000,
@@ -135,8 +141,14 @@ def mem_context(
 def mem_session_summary(
     ctx: Context,
     *,
-    content: Annotated[str, Text("Markdown with ## Goal, ## Discoveries, ## Accomplished, ## Relevant Files; ##"
-                                 " Instructions if the user gave any.", chars_max="body")],  # fmt: skip
+    content: Annotated[
+        str,
+        Text(
+            "Markdown with ## Goal, ## Discoveries, ## Accomplished, ## Relevant Files; ##"
+            " Instructions if the user gave any.",
+            chars_max="body",
+        ),
+    ],  # fmt: skip
     project: Project = "",
     session_id: Session = "",
 ) -> Reply:
@@ -169,8 +181,9 @@ def mem_session_end(
     ctx: Context,
     *,
     id: Annotated[str, Text("The session's id.", chars_max=SESSION_CHARS_MAX)],  # noqa: A002 - the contract's name
-    summary: Annotated[str, Text("One or two sentences; left out, an earlier one stays.",
-                                 chars_max=SUMMARY_CHARS_MAX)] = "",  # fmt: skip
+    summary: Annotated[
+        str, Text("One or two sentences; left out, an earlier one stays.", chars_max=SUMMARY_CHARS_MAX)
+    ] = "",  # fmt: skip
 ) -> Reply:
     """Mark a session as completed. It still takes saves. For the main agent only."""
     _, redactions = sessions.end(ctx, id, summary=summary)
@@ -252,12 +265,15 @@ def mem_update(
     type: Annotated[str | None, Text("New type.", chars_max=KIND_CHARS_MAX, keeps_empty=True)] = None,  # noqa: A002
     project: Annotated[str | None, Text("New project.", chars_max=PLACE_CHARS_MAX, keeps_empty=True)] = None,
     scope: Annotated[Literal["project", "personal"] | None, Choice("New scope.", ("project", "personal"))] = None,
-    topic_key: Annotated[str | None, Text("New key; empty clears it.", chars_max=TOPIC_KEY_CHARS_MAX,
-                                          keeps_empty=True)] = None,  # fmt: skip
-    find: Annotated[str | None, Text("Text that occurs exactly once, for replace.", chars_max="body",
-                                     keeps_empty=True)] = None,  # fmt: skip
-    replace: Annotated[str | None, Text("What to put in its place.", chars_max="body", keeps_empty=True,
-                                        may_be_blank=True)] = None,  # fmt: skip
+    topic_key: Annotated[
+        str | None, Text("New key; empty clears it.", chars_max=TOPIC_KEY_CHARS_MAX, keeps_empty=True)
+    ] = None,  # fmt: skip
+    find: Annotated[
+        str | None, Text("Text that occurs exactly once, for replace.", chars_max="body", keeps_empty=True)
+    ] = None,  # fmt: skip
+    replace: Annotated[
+        str | None, Text("What to put in its place.", chars_max="body", keeps_empty=True, may_be_blank=True)
+    ] = None,  # fmt: skip
 ) -> Reply:
     """Correct a memory whose id you know: give only what changes, or find with replace for one place in the
     text. The earlier text stays in its history. For an evolving topic use mem_save with its topic_key."""
@@ -284,7 +300,8 @@ def _check_change(change: Change) -> None:
     given = (change.title, change.body, change.kind, change.project, change.scope, change.topic_key, change.find)
     if all(value is None for value in given):
         raise Invalid(
-            "nothing to change was given", hint="Give title, content, type, project, scope, topic_key, or find with replace"
+            "nothing to change was given",
+            hint="Give title, content, type, project, scope, topic_key, or find with replace",
         )
 
 
@@ -349,5 +366,3 @@ def mem_timeline(
     whose = "session" if line.session else "project"
     totals = f"Shown: {shown} | In the {whose}: {line.total}"
     return Reply("\n".join([f"Timeline around {line.focus.label}", text.fenced(body), totals]))
-
-

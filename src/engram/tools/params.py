@@ -159,10 +159,9 @@ def bind(
     """
     names = {spelling: one for one in parameters for spelling in spellings(one)}
     sent = read_object(arguments, known=names)
-    keys = show_keys(sent)
     given, unknown = _sort_out(sent, names)
     if unknown and is_destructive:
-        raise _unknown_key(unknown[0], parameters, tool=tool, keys=keys)
+        raise _unknown_key(unknown[0], parameters, tool=tool, keys=show_keys(sent))
     values: dict[str, Any] = {}
     capped: list[Capped] = []
     notes: list[str] = []
@@ -171,7 +170,7 @@ def bind(
             value = _one_value(one, given.get(one.name, []), body_chars_max=body_chars_max)
         except Refused as refused:
             hint = f"Call {tool} again with {one.name} as {wanted(one.marker, body_chars_max=body_chars_max)}"
-            raise Invalid(f"{one.name} {refused}; keys received: {keys}", hint=f"{hint}.") from None
+            raise Invalid(f"{one.name} {refused}; keys received: {show_keys(sent)}", hint=f"{hint}.") from None
         marker = one.marker
         if isinstance(marker, Int) and isinstance(value, int) and value > marker.maximum:
             capped.append(Capped(name=one.name, given=value, maximum=marker.maximum))

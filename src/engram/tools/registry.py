@@ -134,7 +134,7 @@ def call(tool: Tool, ctx: Any, arguments: object, *, body_chars_max: int = BODY_
     except EngramError as error:
         return failure(tool, error)
     except Exception as error:  # noqa: BLE001 - the last boundary: whatever it is, the caller gets an answer
-        log_failure(tool, error)
+        log_failure(f"Tool {tool.name}", error)
         return failure(tool, EngramError(hint=INTERNAL_HINT))
 
 
@@ -148,7 +148,7 @@ def failure(tool: Tool, error: EngramError) -> Answer:
     return Answer(text=line, structured=structured, is_error=True, code=error.code)
 
 
-def log_failure(tool: Tool, error: BaseException) -> None:
+def log_failure(what: str, error: BaseException) -> None:
     """Log where an unknown error came from. Its own text is left out: it may quote what was to be remembered."""
     lines: list[str] = []
     seen: set[int] = set()
@@ -157,7 +157,7 @@ def log_failure(tool: Tool, error: BaseException) -> None:
         seen.add(id(cause))
         lines += [*traceback.format_tb(cause.__traceback__), f"{type(cause).__module__}.{type(cause).__qualname__}\n"]
         cause = cause.__cause__ or cause.__context__
-    logger.error("Tool %s failed:\n%s", tool.name, "".join(lines))
+    logger.error("%s failed:\n%s", what, "".join(lines))
 
 
 def schema(tool: Tool) -> dict[str, Any]:
@@ -261,7 +261,10 @@ def _warnings(bound: params.Bound, *, shown: int | None) -> tuple[list[str], lis
     ignored = [params.show_keys(bound.ignored)] if bound.ignored else []
     if shown is not None and len(bound.capped) == 1:
         return ignored, [f"Showing {shown} of at most {bound.capped[0].maximum}"], list(bound.notes)
-    over = [f"{one.name} {one.given} is over {one.maximum}, answered with {one.maximum}" for one in bound.capped]
+    over = [
+        f"{one.name} {params.show(one.given)} is over {one.maximum}, answered with {one.maximum}"
+        for one in bound.capped
+    ]
     return ignored, [], [*over, *bound.notes]
 
 
@@ -324,7 +327,7 @@ def _lint_parameter(parameter: Parameter) -> list[str]:
     if not marker.description.strip():
         problems.append(f"{parameter.name}: no description")
     default = parameter.default
-    if isinstance(marker, Choice) and default is not None and default not in marker.choices:
+    if isinstance(marker, Choice) and default not in (None, "", *marker.choices):
         problems.append(f"{parameter.name}: its default is none of its choices")
     if isinstance(marker, Int | Num) and isinstance(default, int | float):
         is_inside = marker.minimum <= default <= marker.maximum
@@ -342,11 +345,12 @@ def _lint_schema(node: object, path: str) -> Iterable[str]:
     keywords = cast("dict[str, Any]", node)
     for keyword in sorted(FORBIDDEN_KEYWORDS & keywords.keys()):
         yield f"{path}: {keyword}"
-    if not isinstance(keywords.get("type"), str) or keywords["type"] == "null":
+    kind = keywords.get("type")
+    if not isinstance(kind, str) or kind == "null":
         yield f"{path}: its type is not one word"
-    if keywords.get("type") == "object" and not isinstance(keywords.get("properties"), dict):
+    if kind == "object" and not isinstance(keywords.get("properties"), dict):
         yield f"{path}: no properties"
-    if keywords.get("type") in {"integer", "number"} and not {"minimum", "maximum"} <= keywords.keys():
+    if kind in ("integer", "number") and not {"minimum", "maximum"} <= keywords.keys():
         yield f"{path}: a number without minimum and maximum"
     for name, child in cast("dict[str, Any]", keywords.get("properties", {})).items():
         yield from _lint_schema(child, f"{path}.{name}")

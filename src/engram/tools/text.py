@@ -54,8 +54,8 @@ def one_line(text: str, tokens_max: int = LINE_TOKENS_MAX) -> str:
 
 
 def fenced(lines: Iterable[str]) -> str:
-    """Stored text between the markers that label it as data. The lines are escaped already."""
-    return "\n".join([markers.START, *lines, markers.END])
+    """Stored text between the markers that label it as data."""
+    return markers.fence("\n".join(lines))
 
 
 def hit_lines(number: int, hit: Hit) -> list[str]:
@@ -169,16 +169,16 @@ def _history_lines(whole: Whole) -> list[str]:
     lines = [f"History: {whole.versions_total} versions, newest first"]
     left = HISTORY_CHARS_MAX
     for version in whole.versions:
-        lines.append(
-            f"- {version.commit_sha[:12]} {times.format_time(version.at)} {markers.escape(version.message)}"
-        )
+        lines.append(f"- {version.commit_sha[:12]} {times.format_time(version.at)} {markers.escape(version.message)}")
         if version.body is None:
             lines.append("  (erased)")
         elif len(version.body) <= left:
             left -= len(version.body)
             lines.append(markers.escape(version.body))
         else:
-            lines.append(f"  (read it with `engram get {whole.shown.memory.number} --version {version.commit_sha[:12]}`)")
+            lines.append(
+                f"  (read it with `engram get {whole.shown.memory.number} --version {version.commit_sha[:12]}`)"
+            )
     return lines
 
 

@@ -295,7 +295,7 @@ create table words (
 );
 create index words_tsv on words using gin (tsv) with (fastupdate = off);
 
-create table vector (
+create table chunk_vector (
     chunk_id bigint not null references chunk (id) on delete cascade deferrable initially deferred,
     model integer not null references model (id),
     library_id txt not null,
@@ -306,7 +306,7 @@ create table vector (
     v halfvec not null,
     unique (chunk_id, model)
 );
-create index vector_place on vector (library_id, model, namespace_id);
+create index chunk_vector_place on chunk_vector (library_id, model, namespace_id);
 
 create table pending (
     chunk_id bigint primary key references chunk (id) on delete cascade deferrable initially deferred,

@@ -291,7 +291,7 @@ create virtual table words using fts5 (
     tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'"
 );
 
-create table vector (
+create table chunk_vector (
     chunk_id integer not null references chunk (id) on delete cascade deferrable initially deferred,
     model integer not null references model (id),
     library_id text not null,
@@ -303,7 +303,7 @@ create table vector (
     v blob not null,
     unique (chunk_id, model)
 ) strict;
-create index vector_rev on vector (library_id, model, rev);
+create index chunk_vector_rev on chunk_vector (library_id, model, rev);
 
 create table pending (
     chunk_id integer primary key references chunk (id) on delete cascade deferrable initially deferred,
