@@ -171,4 +171,3 @@ class App:
         self.worker.stop()
         self.embedder.drop()
         self.store.close()
-

@@ -283,6 +283,7 @@ class QueryTerm:
     variants: tuple[str, ...]  # index terms, the surface form first
     is_prefix: bool = False  # matches every index term that begins with the text
     is_identifier: bool = False  # code identifier, path, version, number
+    is_compound: bool = False  # its parts follow as terms of their own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,9 +128,7 @@ def _prompt_space(tx: Tx, who: Reach, name: str) -> str | None:
     """The namespace of a project's prompts in Personal; None where it has none, empty for all."""
     if name == "all projects":
         return ""
-    found = libraries.namespaces_named(
-        tx, library_ids=[who.personal.id], folded=names.fold_name(name)
-    )
+    found = libraries.namespaces_named(tx, library_ids=[who.personal.id], folded=names.fold_name(name))
     return found[0].id if found else None
 
 
@@ -239,9 +237,7 @@ def _show(who: Reach, memories: list[Memory], spaces: dict[tuple[str, str], str]
     )
 
 
-def _sessions(
-    tx: Tx, found: list[Session], spaces: dict[tuple[str, str], str], now: int
-) -> tuple[SessionShown, ...]:
+def _sessions(tx: Tx, found: list[Session], spaces: dict[tuple[str, str], str], now: int) -> tuple[SessionShown, ...]:
     keys = [(session.library_id, session.id) for session in found]
     counts = rows.session_counts(tx, keys)
     summaries = rows.summary_texts(tx, keys)

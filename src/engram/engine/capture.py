@@ -162,24 +162,18 @@ def _unknown(tx: Tx, ready: list[Prepared], namespace: Namespace) -> list[Prepar
     for item in ready:
         if item.same_hash in fresh:
             continue
-        if not rows.same(
-            tx, library_id=namespace.library_id, namespace_id=namespace.id, same_hash=item.same_hash
-        ):
+        if not rows.same(tx, library_id=namespace.library_id, namespace_id=namespace.id, same_hash=item.same_hash):
             fresh[item.same_hash] = item
     return list(fresh.values())
 
 
-def _insert_all(
-    tx: Tx, ctx: Context, ready: list[Prepared], namespace: Namespace, session: Session
-) -> None:
+def _insert_all(tx: Tx, ctx: Context, ready: list[Prepared], namespace: Namespace, session: Session) -> None:
     """One transaction and one event for the whole batch."""
     drawn = [(draw(tx, ctx, item, namespace, session), item) for item in ready]
     chunk_ids = [
         chunk_id
         for memory, item in drawn
-        for chunk_id in index.replace_chunks(
-            tx, memory.id, was=None, now=index.facets_of(memory), pieces=item.pieces
-        )
+        for chunk_id in index.replace_chunks(tx, memory.id, was=None, now=index.facets_of(memory), pieces=item.pieces)
     ]
     ledger = Ledger(tx, ctx, [namespace.library_id])
     stored = [ledger.insert(memory) for memory, _ in drawn]

@@ -27,7 +27,12 @@ def record(tx: Tx, *, before: Memory, after: Memory, author_id: str, verb: str) 
     head = memories.head(tx, before)
     if head is None:
         head = _commit(
-            tx, before, parent=None, author_id=before.author_id, at=before.updated_at, message=f"baseline: {before.title}"
+            tx,
+            before,
+            parent=None,
+            author_id=before.author_id,
+            at=before.updated_at,
+            message=f"baseline: {before.title}",
         )
         memories.insert_version(tx, head)
     fresh = _commit(tx, after, parent=head, author_id=author_id, at=tx.now, message=f"{verb}: {after.title}")

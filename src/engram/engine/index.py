@@ -68,9 +68,7 @@ def cut(embedder: Embedder, *, title: str, concept: str, topic_key: str, body: s
 
 def cut_memory(embedder: Embedder, memory: Memory) -> list[Piece]:
     """The pieces of a stored memory, for a move, a restore or a rebuild."""
-    return cut(
-        embedder, title=memory.title, concept=memory.concept, topic_key=memory.topic_key or "", body=memory.body
-    )
+    return cut(embedder, title=memory.title, concept=memory.concept, topic_key=memory.topic_key or "", body=memory.body)
 
 
 def replace_chunks(tx: Tx, memory_id: str, *, was: Facets | None, now: Facets, pieces: Sequence[Piece]) -> list[int]:

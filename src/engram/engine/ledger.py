@@ -78,8 +78,8 @@ class Ledger:
             if audited:
                 event = replace(event, leaf_hash=leaf_of(event))
             events.insert(self._tx, event)
-            library = replace(library, seq=library.seq + 1, leaves=library.leaves + audited)
-            self._libraries[library_id] = libraries.update_totals(self._tx, library)
+            after = replace(library, seq=library.seq + 1, leaves=library.leaves + audited)
+            self._libraries[library_id] = libraries.update_totals(self._tx, after)
 
     def _count(self, memory: Memory, sign: int) -> None:
         if memory.is_archived:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from engram.engine.context import Context
     from engram.store.base import Tx
 
+NO_REDACTIONS = Redactions()
 NEW, REVISED, UNCHANGED, REPEATED = "new", "revised", "unchanged", "repeated"
 
 
@@ -46,7 +47,7 @@ class Saved:
     project: str = ""
     session: str = ""
     session_was_guessed: bool = False
-    redactions: Redactions = Redactions()
+    redactions: Redactions = NO_REDACTIONS
     notes: tuple[str, ...] = ()
 
 
@@ -131,9 +132,7 @@ def _save_topic(tx: Tx, ctx: Context, held: Memory, ready: Prepared, session: Se
 def _repeat(tx: Tx, ready: Prepared, namespace: Namespace) -> Memory | None:
     """A live memory with the same text, type, title and scope that was seen within the window."""
     draft = ready.draft
-    found = rows.same(
-        tx, library_id=namespace.library_id, namespace_id=namespace.id, same_hash=ready.same_hash
-    )
+    found = rows.same(tx, library_id=namespace.library_id, namespace_id=namespace.id, same_hash=ready.same_hash)
     for memory, _, seen_at in found:
         is_same = (memory.scope, memory.kind, memory.title) == (draft.scope, draft.kind, draft.title)
         is_recent = tx.now - (seen_at or memory.created_at) <= DUPLICATE_WINDOW_MS
@@ -230,7 +229,9 @@ def revise(tx: Tx, ctx: Context, before: Memory, changed: Memory, pieces: list[i
     ledger = Ledger(tx, ctx, [before.library_id, after.library_id])
     if after.library_id != before.library_id:
         rows.move_usage(tx, after, was=before)
-    after = replace(after, head_sha=history.record(tx, before=before, after=after, author_id=ctx.actor_id, verb="update"))
+    after = replace(
+        after, head_sha=history.record(tx, before=before, after=after, author_id=ctx.actor_id, verb="update")
+    )
     after = ledger.update(after, was=before)
     targets = {before.library_id: before.id, after.library_id: after.id}
     ledger.close("memory.revised", targets, hash=salted(after), kind=after.kind, revision=after.revision)
@@ -320,9 +321,7 @@ def _replaced(ctx: Context, body: str, find: str, replacement: str) -> str:
     return changed
 
 
-def _target(
-    tx: Tx, ctx: Context, who: Reach, seen: Memory, change: Change
-) -> tuple[places.Target, bool]:
+def _target(tx: Tx, ctx: Context, who: Reach, seen: Memory, change: Change) -> tuple[places.Target, bool]:
     """Where the memory will live, and whether that is another place than now."""
     library = who.require(seen.library_id, Role.WRITE)
     name = rows.namespace_name(tx, seen)
@@ -339,9 +338,7 @@ def _target(
     return places.Target(library=library, name=names.fit_project_name(change.project)), True
 
 
-def _apply(
-    tx: Tx, ctx: Context, who: Reach, held: Memory, ready: Prepared, namespace: Namespace | None
-) -> Saved:
+def _apply(tx: Tx, ctx: Context, who: Reach, held: Memory, ready: Prepared, namespace: Namespace | None) -> Saved:
     draft = ready.draft
     library_id = namespace.library_id if namespace else held.library_id
     changed = replace(

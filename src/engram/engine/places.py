@@ -174,9 +174,7 @@ def _personal(tx: Tx, who: Reach, project: str, types: tuple[str, ...]) -> Scope
         tx, library_ids=[who.personal.id], folded=names.fold_name(names.fit_project_name(label))
     )
     if not found:
-        return Scope(
-            where=Filter(places=(), types=types), name=label, is_known=False, closest=_closest(tx, who, label)
-        )
+        return Scope(where=Filter(places=(), types=types), name=label, is_known=False, closest=_closest(tx, who, label))
     place = Place(library_id=who.personal.id, namespace_id=found[0].id, place=SCOPE_PERSONAL)
     return Scope(where=Filter(places=(place,), types=types), name=found[0].name)
 

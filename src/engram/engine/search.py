@@ -77,9 +77,7 @@ class Extras:
     is_done: bool = False
 
 
-def search(
-    ctx: Context, query: str, *, project: str = "", scope: str = "", type_: str = "", limit: int = 10
-) -> Found:
+def search(ctx: Context, query: str, *, project: str = "", scope: str = "", type_: str = "", limit: int = 10) -> Found:
     """The memories that answer a query, best first.
 
     Args:
@@ -145,7 +143,7 @@ def _found(
         where = places.others(who, covered)
         scored = _run(tx, ctx.engine, who, where, question, extras)
         is_elsewhere = bool(scored)
-    hits = _hits(tx, ctx, who, question, exact, scored, limit)
+    hits = _hits(tx, who, question, exact, scored, limit)
     pending = 0
     if question.vector is not None:
         pending = max(0, chunks.count_pending(tx, where) - len(extras.vectors))
@@ -204,8 +202,11 @@ def _run(
     if not where.places:
         return []
     dfs, count = frequencies(tx, who, where, question.terms)
+    # A joined word that nobody wrote so is asked for by its parts alone.
+    asked = [i for i, term in enumerate(question.terms) if dfs[i] or not term.is_compound]
+    terms, dfs = tuple(question.terms[i] for i in asked), [dfs[i] for i in asked]
     idfs = [rank.idf(df, count) for df in dfs]
-    word_ids = _by_words(tx, where, question.terms, dfs, idfs)
+    word_ids = _by_words(tx, where, terms, dfs, idfs)
     cosines = _by_vectors(tx, engine, where, question, extras, word_ids)
     found = chunks.candidates(tx, list(dict.fromkeys([*word_ids, *cosines])))
     candidates = [
@@ -221,19 +222,17 @@ def _run(
         )
         for item in found.values()
     ]
-    known = {term.text for term, df in zip(question.terms, dfs, strict=True) if df}
+    known = {term.text for term, df in zip(terms, dfs, strict=True) if df}
     scored = rank.rank(
         candidates,
-        question.terms,
+        terms,
         idfs,
         has_unknown_names=bool(question.names) and not question.names & known,
     )
     return [(item, found[item.chunk_id]) for item in scored]
 
 
-def _by_words(
-    tx: Tx, where: Filter, terms: tuple[QueryTerm, ...], dfs: list[int], idfs: list[float]
-) -> list[int]:
+def _by_words(tx: Tx, where: Filter, terms: tuple[QueryTerm, ...], dfs: list[int], idfs: list[float]) -> list[int]:
     """Candidates by words: the rarest terms, while their frequencies stay affordable; two at least."""
     order = sorted((i for i in range(len(terms)) if dfs[i]), key=lambda i: (dfs[i], i))
     chosen: list[int] = []
@@ -268,7 +267,6 @@ def _by_vectors(
 
 def _hits(
     tx: Tx,
-    ctx: Context,
     who: Reach,
     question: Question,
     exact: list[Memory],
@@ -285,10 +283,14 @@ def _hits(
         for item, at in rest
         if item.memory_id in bodies
     ]
-    spaces = {
-        (space.library_id, space.id): space.name
-        for space in libraries.namespaces(tx, library_ids=sorted({memory.library_id for memory, _, _ in found}))
-    } if found else {}
+    spaces = (
+        {
+            (space.library_id, space.id): space.name
+            for space in libraries.namespaces(tx, library_ids=sorted({memory.library_id for memory, _, _ in found}))
+        }
+        if found
+        else {}
+    )
     return [
         Hit(
             memory=memory,

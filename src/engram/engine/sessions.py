@@ -155,4 +155,3 @@ def _mine(tx: Tx, who: Reach, name: str) -> Session:
     raise NotFound(
         f"session {name[:80]!r} not found", hint="Start it with mem_session_start, or leave session_id out of saves"
     )
-

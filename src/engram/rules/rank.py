@@ -175,9 +175,7 @@ def rank(
                 is_superseded=item.is_superseded,
             )
         )
-    if has_floor and not answers(
-        keyword=best_keyword, similarity=best_similarity, has_unknown_names=has_unknown_names
-    ):
+    if has_floor and not answers(keyword=best_keyword, similarity=best_similarity, has_unknown_names=has_unknown_names):
         return []
     floor = HIT_SCORE_MIN if has_floor else -1.0
     return _best_of_each(item for item in scored if item.score >= floor)

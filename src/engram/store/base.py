@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 
 EXACT_VECTORS_MAX = 20_000  # rows in scope up to which every vector is compared
+GONE_KEPT = 20_000  # revisions for which SQLite remembers deletions; older copies in memory load anew
 WORDS_DF_MAX = 20_000  # document frequencies that one word query may add up to
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 
@@ -116,7 +117,7 @@ class Tx(ABC):
     def __init__(self, store: Store, now: int) -> None:
         self.store = store
         self.now = now
-        self._after: list[Callable[[], None]] = []
+        self.after: list[Callable[[], None]] = []
 
     @abstractmethod
     def all(self, sql: str, **params: Any) -> list[Row]:  # noqa: ANN401 - a bound value is any SQL value
@@ -146,7 +147,7 @@ class Tx(ABC):
 
     def after_commit(self, act: Callable[[], None]) -> None:
         """Do this once the transaction stands."""
-        self._after.append(act)
+        self.after.append(act)
 
     # The hooks of a backend, as far as they need a transaction.
 
@@ -191,9 +192,7 @@ class Tx(ABC):
         """(chunk id, cosine), nearest first."""
 
     @abstractmethod
-    def cosines(
-        self, where: Filter, chunk_ids: Sequence[int], *, model: int, query: np.ndarray
-    ) -> dict[int, float]:
+    def cosines(self, where: Filter, chunk_ids: Sequence[int], *, model: int, query: np.ndarray) -> dict[int, float]:
         """The cosine of each of these chunks that has a vector."""
 
     @abstractmethod
@@ -257,8 +256,8 @@ class Store(ABC):
     def migrations(self) -> list[str]:
         """The scripts of this backend, in order."""
         folder = resources.files("engram.store") / "schema" / self.dialect
-        files = sorted(f for f in folder.iterdir() if f.name.endswith(".sql"))
-        return [f.read_text(encoding="utf-8") for f in sorted(files, key=lambda f: f.name)]
+        files = {f.name: f for f in folder.iterdir() if f.name.endswith(".sql")}
+        return [files[name].read_text(encoding="utf-8") for name in sorted(files)]
 
     def migrate(self, finish: Callable[[Tx], None] | None = None) -> int:
         """Bring the schema up to date. ``finish`` runs in the first migration's transaction.
@@ -276,7 +275,7 @@ class Store(ABC):
         return len(scripts) - found
 
     @contextmanager
-    def tracing(self) -> Iterator[list[str]]:
+    def tracing(self) -> Generator[list[str]]:
         """Collect the statements that run inside the block."""
         seen: list[str] = []
         before, self.trace = self.trace, seen.append

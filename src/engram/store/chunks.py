@@ -89,9 +89,7 @@ def insert(tx: Tx, *, memory_id: str, facets: Facets, pieces: Sequence[Piece]) -
 
 def put_words(tx: Tx, chunk_id: int, piece: Piece, facets: Facets) -> None:
     """Index the words of a chunk."""
-    tx.put_words(
-        chunk_id, title=piece.title, body=piece.body, keys=piece.keys, facets=facets, length=piece.length
-    )
+    tx.put_words(chunk_id, title=piece.title, body=piece.body, keys=piece.keys, facets=facets, length=piece.length)
 
 
 def wait_for_vector(tx: Tx, chunk_id: int, library_id: str) -> None:

@@ -39,9 +39,7 @@ def insert(tx: Tx, library: Library) -> Library:
     """Add a library."""
     library = sealed(tx, library)
     names = (*_COLUMNS, "seal")
-    tx.run(
-        f"insert into library ({LIBRARY_COLUMNS}) values ({', '.join(f':{n}' for n in names)})", **_values(library)
-    )
+    tx.run(f"insert into library ({LIBRARY_COLUMNS}) values ({', '.join(f':{n}' for n in names)})", **_values(library))
     return library
 
 

@@ -45,7 +45,7 @@ def sealed(tx: Tx, memory: Memory) -> Memory:
 
 
 def _row(memory: Memory) -> dict[str, Any]:
-    values = dict(zip(_WITH_SEAL, (*_sealed_values(memory), memory.seal), strict=True))
+    values: dict[str, Any] = dict(zip(_WITH_SEAL, (*_sealed_values(memory), memory.seal), strict=True))
     values["type_given"], values["decays"] = int(memory.type_given), int(memory.decays)
     return values
 

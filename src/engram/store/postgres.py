@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, LiteralString, cast
@@ -76,7 +76,7 @@ class PostgresStore(Store):
         return self._pool
 
     @contextmanager
-    def reading(self) -> Iterator[Tx]:
+    def reading(self) -> Generator[Tx]:
         with _translated(self), self._open_pool().connection() as connection:
             connection.read_only = True
             connection.isolation_level = IsolationLevel.REPEATABLE_READ
@@ -84,7 +84,7 @@ class PostgresStore(Store):
                 yield PostgresTx(self, self.clock(), connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Tx]:
+    def writing(self) -> Generator[Tx]:
         with _translated(self), self._open_pool().connection() as connection:
             connection.read_only = False
             connection.isolation_level = IsolationLevel.READ_COMMITTED
@@ -92,7 +92,7 @@ class PostgresStore(Store):
             # A pipeline: statements whose answer nobody waits for travel with the next one that is waited for.
             with connection.pipeline(), connection.transaction():
                 yield tx
-        for act in tx._after:
+        for act in tx.after:
             act()
 
     def version(self) -> int:
@@ -103,7 +103,7 @@ class PostgresStore(Store):
             return found
 
     @contextmanager
-    def migrating(self) -> Iterator[None]:
+    def migrating(self) -> Generator[None]:
         with _translated(self), psycopg.connect(self._url, autocommit=True) as connection:
             connection.execute("select pg_advisory_lock(%s)", (MIGRATION_LOCK,))
             yield  # the lock goes with the connection
@@ -243,7 +243,9 @@ class PostgresTx(Tx):
         )
 
     def drop_vectors(self, chunk_ids: Sequence[int]) -> None:
-        self.run("delete from chunk_vector where chunk_id = any((:chunk_ids::text)::bigint[])", chunk_ids=_array(chunk_ids))
+        self.run(
+            "delete from chunk_vector where chunk_id = any((:chunk_ids::text)::bigint[])", chunk_ids=_array(chunk_ids)
+        )
 
     def nearest(self, where: Filter, *, model: int, query: np.ndarray, limit: int) -> list[tuple[int, float]]:
         dim, model = len(query), int(model)
@@ -270,9 +272,7 @@ class PostgresTx(Tx):
         )
         return sorted(((row[0], float(row[1])) for row in rows), key=lambda item: (-item[1], item[0]))
 
-    def cosines(
-        self, where: Filter, chunk_ids: Sequence[int], *, model: int, query: np.ndarray
-    ) -> dict[int, float]:
+    def cosines(self, where: Filter, chunk_ids: Sequence[int], *, model: int, query: np.ndarray) -> dict[int, float]:
         dim = len(query)
         rows = self.all(
             f"""
@@ -303,7 +303,7 @@ def _array(values: Sequence[int]) -> str:
 
 
 @contextmanager
-def _translated(store: PostgresStore) -> Iterator[None]:
+def _translated(store: PostgresStore) -> Generator[None]:
     """Rename the driver's errors; ours pass through."""
     try:
         yield
@@ -361,4 +361,3 @@ def _vector_scope(where: Filter) -> tuple[str, dict[str, Any]]:
 
 def _vector_text(vector: np.ndarray) -> str:
     return "[" + ",".join(f"{x:.6g}" for x in vector.tolist()) + "]"
-

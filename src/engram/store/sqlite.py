@@ -8,7 +8,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 import apsw
 
 from engram.errors import Conflict, EngramError, Unavailable
-from engram.store.base import WORDS_DF_MAX, Facets, Filter, Row, Store, Tx, busy, expand, now_ms, scope_terms
+from engram.store.base import GONE_KEPT, WORDS_DF_MAX, Facets, Filter, Row, Store, Tx, busy, expand, now_ms, scope_terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,7 +58,7 @@ class SqliteStore(Store):
         return str(self.path)
 
     @contextmanager
-    def reading(self) -> Iterator[Tx]:
+    def reading(self) -> Generator[Tx]:
         with self._reader_slots, _translated(self.path):
             connection = self._take_reader()
             try:
@@ -74,7 +74,7 @@ class SqliteStore(Store):
                 self._readers.append(connection)
 
     @contextmanager
-    def writing(self) -> Iterator[Tx]:
+    def writing(self) -> Generator[Tx]:
         if not self._writing.acquire(timeout=BUSY_S_MAX):
             raise busy(self.describe())
         try:
@@ -83,7 +83,7 @@ class SqliteStore(Store):
         finally:
             self._writing.release()
 
-    def _write(self) -> Iterator[SqliteTx]:
+    def _write(self) -> Generator[SqliteTx]:
         connection = self._writer
         if connection is None or self._is_replaced():
             self._forget_replaced()
@@ -97,7 +97,7 @@ class SqliteStore(Store):
             if connection.in_transaction:
                 connection.execute("rollback")
             raise
-        for act in tx._after:
+        for act in tx.after:
             act()
 
     def version(self) -> int:
@@ -114,7 +114,7 @@ class SqliteStore(Store):
         return found
 
     @contextmanager
-    def migrating(self) -> Iterator[None]:
+    def migrating(self) -> Generator[None]:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -217,7 +217,7 @@ class SqliteTx(Tx):
         super().__init__(store, now)
         self._sqlite = store
         self._connection = connection
-        self._rev: int | None = None
+        self._rev = 0
 
     def all(self, sql: str, **params: Any) -> list[Row]:  # noqa: ANN401 - a bound value is any SQL value
         if self.store.trace:
@@ -280,9 +280,10 @@ class SqliteTx(Tx):
 
     def rev(self) -> int:
         """The revision of this transaction's vector changes."""
-        if self._rev is None:
-            self._rev = self.value("update clock set rev = rev + 1 returning rev")
-            self.run("delete from gone where rev < :floor", floor=self._rev - 30_000)
+        if not self._rev:
+            rev: int = self.value("update clock set rev = rev + 1 returning rev")
+            self.run("delete from gone where rev < :floor", floor=rev - GONE_KEPT)
+            self._rev = rev
         return self._rev
 
     def index_model(self, model: int, dim: int) -> None:
@@ -338,9 +339,7 @@ class SqliteTx(Tx):
     def nearest(self, where: Filter, *, model: int, query: np.ndarray, limit: int) -> list[tuple[int, float]]:
         return self._sqlite.matrices.nearest(self, where, model=model, query=query, limit=limit)
 
-    def cosines(
-        self, where: Filter, chunk_ids: Sequence[int], *, model: int, query: np.ndarray
-    ) -> dict[int, float]:
+    def cosines(self, where: Filter, chunk_ids: Sequence[int], *, model: int, query: np.ndarray) -> dict[int, float]:
         return self._sqlite.matrices.cosines(self, where, chunk_ids, model=model, query=query)
 
     def bytes_used(self) -> int:
@@ -381,7 +380,7 @@ def _switch_to_wal(connection: apsw.Connection) -> None:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translated(path: Path) -> Generator[None]:
     """Rename the driver's errors; ours pass through."""
     try:
         yield

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engram.store.base import EXACT_VECTORS_MAX, Filter
+from engram.store.base import EXACT_VECTORS_MAX, GONE_KEPT, Filter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 RESCORED_MAX = 1_000
 GATHERED_MAX = 4_000  # rows in scope that are compared exactly in a large library
 CACHE_BYTES_MAX = 512 * 1024 * 1024
-GONE_KEPT = 20_000  # revisions for which deletions are remembered; older copies load anew
 
 
 class Matrix:
@@ -81,7 +80,9 @@ class Matrix:
         if self.dead > 1_000 and self.dead * 4 > self.count:
             self._compact()
 
-    def nearest(self, where: Filter, library_id: str, query: NDArray[np.float32], limit: int) -> list[tuple[int, float]]:
+    def nearest(
+        self, where: Filter, library_id: str, query: NDArray[np.float32], limit: int
+    ) -> list[tuple[int, float]]:
         """(chunk id, cosine) of the nearest rows that the filter covers."""
         rows = np.flatnonzero(self._mask(where, library_id))
         if not rows.size:
@@ -136,15 +137,16 @@ class Matrix:
         """Go over to half floats and sign bits; ``start`` is the first row that has no bits yet."""
         if self.full.dtype != np.float16:
             self.full = self.full.astype(np.float16)
-        if self.bits is None or self.mean is None:
-            self.mean = self.full[: self.count].astype(np.float32).mean(axis=0)
+        mean = self.mean
+        if self.bits is None or mean is None:
+            mean = self.mean = self.full[: self.count].astype(np.float32).mean(axis=0, dtype=np.float32)
             self.bits = np.zeros((len(self.ids), (self.dim + 63) // 64), np.uint64)
             start = 0
         elif len(self.bits) < len(self.ids):
             self.bits = np.resize(self.bits, (len(self.ids), self.bits.shape[1]))
         for block in range(start, self.count, 10_000):  # float32 copies of all rows at once would double the memory
             end = min(block + 10_000, self.count)
-            self.bits[block:end] = _sign_bits(self.full[block:end].astype(np.float32) - self.mean)
+            self.bits[block:end] = _sign_bits(self.full[block:end].astype(np.float32) - mean)
 
     def _reserve(self, count: int) -> None:
         capacity = len(self.ids)

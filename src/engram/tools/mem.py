@@ -30,8 +30,13 @@ PLACE_CHARS_MAX = 2 * NAME_CHARS_MAX + 1  # library/name
 Project = Annotated[str, Text("Project; default: found from the working folder.", chars_max=PLACE_CHARS_MAX)]
 Session = Annotated[str, Text("Session id; default: the current one.", chars_max=SESSION_CHARS_MAX)]
 Scope = Annotated[str, Choice("personal: about the user, shown in every project.", ("project", "personal"))]
-Kind = Annotated[str, Text("decision, architecture, bugfix, pattern, config, discovery, learning, preference or any"
-                           " slug.", chars_max=KIND_CHARS_MAX)]  # fmt: skip
+Kind = Annotated[
+    str,
+    Text(
+        "decision, architecture, bugfix, pattern, config, discovery, learning, preference or any slug.",
+        chars_max=KIND_CHARS_MAX,
+    ),
+]
 
 
 def _whats(saved: Saved) -> str:
@@ -55,7 +60,7 @@ def mem_save(
     title: Annotated[str, Text("Short and searchable.", chars_max=TITLE_CHARS_MAX)],
     content: Annotated[
         str, Text("**What**, **Why**, **Where** (files), **Learned**.", chars_max="body", aliases=("observation",))
-    ],  # fmt: skip
+    ],
     type: Kind = "manual",  # noqa: A002 - the contract's name
     session_id: Session = "",
     project: Project = "",
@@ -66,7 +71,7 @@ def mem_save(
             "Stable key of an evolving topic: the same key revises that memory, its earlier text stays in the history.",
             chars_max=TOPIC_KEY_CHARS_MAX,
         ),
-    ] = "",  # fmt: skip
+    ] = "",
 ) -> Reply:
     """Save what a later session must know. Call it, unasked, right after: a bug fixed, a decision made, a
     discovery, a configuration changed, a pattern set, a preference of the user learned. Write content as What
@@ -91,7 +96,7 @@ def mem_search(
     type: Annotated[str, Text("Only this type.", chars_max=KIND_CHARS_MAX)] = "",  # noqa: A002 - the contract's name
     project: Annotated[
         str, Text("Project, or * for all; default: the current one, then others.", chars_max=PLACE_CHARS_MAX)
-    ] = "",  # fmt: skip
+    ] = "",
     scope: Annotated[str, Choice("Only this scope; default: both.", ("project", "personal"))] = "",
     limit: Annotated[int, Int("Most hits.", minimum=1, maximum=20, is_capped=True)] = 10,
     all_projects: Annotated[bool, Bool("Search every project; not together with project.")] = False,
@@ -124,7 +129,7 @@ def mem_context(
     *,
     project: Annotated[
         str, Text("Only this project; default: all, the current one first.", chars_max=PLACE_CHARS_MAX)
-    ] = "",  # fmt: skip
+    ] = "",
     scope: Annotated[str, Choice("Only this scope; default: both.", ("project", "personal"))] = "",
     limit: Annotated[int, Int("Most observations.", minimum=1, maximum=100, is_capped=True)] = 20,
     max_tokens: Annotated[int, Int("Budget of the whole answer.", minimum=200, maximum=16_000)] = 4_000,
@@ -148,7 +153,7 @@ def mem_session_summary(
             " Instructions if the user gave any.",
             chars_max="body",
         ),
-    ],  # fmt: skip
+    ],
     project: Project = "",
     session_id: Session = "",
 ) -> Reply:
@@ -183,7 +188,7 @@ def mem_session_end(
     id: Annotated[str, Text("The session's id.", chars_max=SESSION_CHARS_MAX)],  # noqa: A002 - the contract's name
     summary: Annotated[
         str, Text("One or two sentences; left out, an earlier one stays.", chars_max=SUMMARY_CHARS_MAX)
-    ] = "",  # fmt: skip
+    ] = "",
 ) -> Reply:
     """Mark a session as completed. It still takes saves. For the main agent only."""
     _, redactions = sessions.end(ctx, id, summary=summary)
@@ -267,20 +272,26 @@ def mem_update(
     scope: Annotated[Literal["project", "personal"] | None, Choice("New scope.", ("project", "personal"))] = None,
     topic_key: Annotated[
         str | None, Text("New key; empty clears it.", chars_max=TOPIC_KEY_CHARS_MAX, keeps_empty=True)
-    ] = None,  # fmt: skip
+    ] = None,
     find: Annotated[
         str | None, Text("Text that occurs exactly once, for replace.", chars_max="body", keeps_empty=True)
-    ] = None,  # fmt: skip
+    ] = None,
     replace: Annotated[
         str | None, Text("What to put in its place.", chars_max="body", keeps_empty=True, may_be_blank=True)
-    ] = None,  # fmt: skip
+    ] = None,
 ) -> Reply:
     """Correct a memory whose id you know: give only what changes, or find with replace for one place in the
     text. The earlier text stays in its history. For an evolving topic use mem_save with its topic_key."""
     change = Change(
-        title=title, body=content, kind=type, project=project, scope=scope, topic_key=topic_key, find=find,
+        title=title,
+        body=content,
+        kind=type,
+        project=project,
+        scope=scope,
+        topic_key=topic_key,
+        find=find,
         replace=replace,
-    )  # fmt: skip
+    )
     _check_change(change)
     saved = memories.update(ctx, id, change)
     mark = " [unchanged]" if saved.what == memories.UNCHANGED else ""
@@ -289,8 +300,12 @@ def mem_update(
 
 
 def _check_change(change: Change) -> None:
-    for name, value in (("title", change.title), ("content", change.body), ("type", change.kind),
-                        ("project", change.project)):  # fmt: skip
+    for name, value in (
+        ("title", change.title),
+        ("content", change.body),
+        ("type", change.kind),
+        ("project", change.project),
+    ):
         if value is not None and names.is_blank(value):
             raise Invalid(f"{name} is blank", hint="Leave it out to keep it as it is")
     if (change.find is None) != (change.replace is None):

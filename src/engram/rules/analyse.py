@@ -1,0 +1,274 @@
+"""The one analyser, for what is indexed and for what is asked, on both backends.
+
+Words of any script, folded; identifiers whole and in parts; scripts that put no space between words as
+overlapping pairs of characters and the last character alone; a stem beside each surface form. A term has no
+white space, control character or quote, and at most TERM_CHARS_MAX characters.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from engram.model import QueryTerm
+from engram.rules import stopwords
+from engram.rules.names import fold_text, nfkc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+TERM_CHARS_MAX = 64  # longer ones are cut: no word that anybody asks for, and no term can be hostile
+QUERY_TERMS_MAX = 64
+TITLE_WEIGHT = 3.0
+KEYS_WEIGHT = 2.0
+LANGUAGE_WORDS_MAX = 2_000  # words read to tell a language
+
+# Han, kana, Hangul, Thai, Lao, Myanmar, Khmer: no spaces between words, or words that grow by endings.
+_DENSE_RANGES = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+_DENSE = re.compile(f"[{_DENSE_RANGES}]+")
+_ASCII_RUN = re.compile(r"\w+(?:[.\-/:@+']\w+)*(?:\+\+|#)?", re.ASCII)
+_JOINERS = re.compile(r"[._\-/:@+'’#]+")
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_VERSION = re.compile(r"v?[0-9]+(?:\.[0-9]+)+", re.ASCII)
+_MIXED = re.compile(r"[a-z]+[A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[._/:]", re.ASCII)
+_STEMMERS = {"CYRILLIC": "russian", "GREEK": "greek", "ARABIC": "arabic", "DEVANAGARI": "hindi", "ARMENIAN": "armenian"}
+
+
+def fold(text: str) -> str:
+    """The only folding: NFKC, then case folded."""
+    return fold_text(text)
+
+
+@cache
+def _any_run() -> re.Pattern[str]:
+    """Words with their combining marks, and symbols such as emoji, each alone; built when first needed."""
+    marks = _ranges(lambda c: unicodedata.category(c).startswith("M"))
+    symbols = _ranges(lambda c: unicodedata.category(c) in {"So", "Sc"} and c > "\u007f")
+    word = rf"[\w{marks}]+"
+    return re.compile(rf"{word}(?:[.\-/:@+'’]{word})*(?:\+\+|#)?|[{symbols}]")
+
+
+def _ranges(is_wanted: Any) -> str:  # noqa: ANN401 - a predicate over characters
+    """A character class's inside for all characters of a kind."""
+    parts: list[str] = []
+    start = previous = -2
+    for code in range(0x80, 0x1FAFF + 1):
+        if 0xD800 <= code <= 0xDFFF or not is_wanted(chr(code)):
+            continue
+        if code != previous + 1:
+            if start >= 0:
+                parts.append(f"{chr(start)}-{chr(previous)}")
+            start = code
+        previous = code
+    if start >= 0:
+        parts.append(f"{chr(start)}-{chr(previous)}")
+    return "".join(re.sub(r"([\[\]\\^])", r"\\\1", part) for part in parts)
+
+
+def _runs(text: str) -> Iterator[str]:
+    """The words of a text as written: joined ones whole, dense scripts apart from the rest."""
+    text = nfkc(text)
+    if text.isascii():
+        yield from _ASCII_RUN.findall(text)
+        return
+    for run in _any_run().findall(text):
+        start = 0
+        for dense in _DENSE.finditer(run):
+            if dense.start() > start:
+                yield run[start : dense.start()].strip("._-/:@+'’#")
+            yield dense[0]
+            start = dense.end()
+        if start < len(run):
+            yield run[start:]
+
+
+def surface_words(text: str) -> list[str]:
+    """The folded words of a text as written, joined ones whole, without stems and parts."""
+    return [_clean(run) for run in _runs(text) if run]
+
+
+def _clean(word: str) -> str:
+    """A word as an index term."""
+    term = word.casefold().strip("_")
+    if not term.isascii():
+        term = "".join(c for c in nfkc(term) if c.isalnum() or not (c.isspace() or c in '"\x00') and _is_kept(c))
+    return term[:TERM_CHARS_MAX]
+
+
+@lru_cache(maxsize=4096)
+def _is_kept(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LMNPS" or unicodedata.category(character) == "Co"
+
+
+@lru_cache(maxsize=32_768)
+def _parts(run: str) -> tuple[str, ...]:
+    """The words inside a joined or camel-cased run, as written; none where it is one plain word."""
+    if not (_JOINERS.search(run) or "_" in run or _MIXED.search(run)):
+        return ()
+    parts: list[str] = []
+    if _VERSION.fullmatch(run):
+        pieces = run.lstrip("vV").split(".")
+        return tuple(".".join(pieces[:n]) for n in range(2, len(pieces))) if len(pieces) > 2 else ()
+    for piece in _JOINERS.split(run):
+        if not piece:
+            continue
+        inner = _CAMEL.findall(piece) if piece.isascii() else []
+        if len(inner) > 1:
+            parts += [piece, *inner] if piece != run else inner
+        elif piece != run:
+            parts.append(piece)
+    return tuple(part for part in parts if len(part) > 1 or not part.isascii())
+
+
+def _dense_terms(run: str) -> list[str]:
+    run = _clean(run) if len(run) <= TERM_CHARS_MAX else "".join(_clean(c) for c in run)
+    if not run:
+        return []
+    return [run[i : i + 2] for i in range(len(run) - 1)] + [run[-1]]
+
+
+@lru_cache(maxsize=32_768)
+def _variants(word: str, language: str) -> tuple[str, ...]:
+    """The index terms of one plain word: its surface form, the same without accents, its stem."""
+    term = _clean(word)
+    if not term:
+        return ()
+    found = [term]
+    if not term.isascii():
+        bare = _without_accents(term)
+        if bare:
+            found.append(bare)
+    stem = _stem(term, language)
+    if stem:
+        found.append(stem)
+        if not stem.isascii() and (bare := _without_accents(stem)):
+            found.append(bare)
+    return tuple(dict.fromkeys(found))
+
+
+def _without_accents(term: str) -> str:
+    """Latin and Greek letters without their marks; other scripts need theirs."""
+    first = unicodedata.name(term[0], "").partition(" ")[0]
+    if first not in {"LATIN", "GREEK"}:
+        return ""
+    return "".join(c for c in unicodedata.normalize("NFD", term) if unicodedata.category(c) != "Mn")[:TERM_CHARS_MAX]
+
+
+@cache
+def _stemmer(language: str) -> Any:  # noqa: ANN401 - PyStemmer ships no types
+    import Stemmer  # noqa: PLC0415 - only a process that indexes or asks needs it
+
+    return Stemmer.Stemmer(language)
+
+
+def _stem(term: str, language: str) -> str:
+    if len(term) < 3 or any(c.isdigit() for c in term):
+        return ""
+    if not term.isascii():
+        script = unicodedata.name(term[0], "").partition(" ")[0]
+        if script != "LATIN":
+            language = _STEMMERS.get(script, "")
+    if not language:
+        return ""
+    stem: str = _stemmer(language).stemWord(term)
+    return stem if stem != term else ""
+
+
+def language_of(words: Iterable[str]) -> str:
+    """The language of Latin-script words by the function words among them; English where none stands out."""
+    counts = dict.fromkeys(stopwords.OTHERS, 0)
+    english = 0
+    for word in words:
+        english += word in stopwords.ENGLISH
+        for language, known in stopwords.OTHERS.items():
+            counts[language] += word in known
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] > english and counts[best] >= 2 else "english"
+
+
+def index_terms(text: str, language: str = "") -> list[str]:
+    """Every index term of a text with repetition, in text order."""
+    terms: list[str] = []
+    runs = [run for run in _runs(text) if run]
+    language = language or language_of(run.casefold() for run in runs[:LANGUAGE_WORDS_MAX])
+    for run in runs:
+        if _DENSE.match(run):
+            terms += _dense_terms(run)
+            continue
+        terms += _variants(run, language)
+        for part in _parts(run) if len(run) <= 4_096 else ():
+            terms += _variants(part, language)
+    return terms
+
+
+def _is_stop_word(term: str) -> bool:
+    return term in stopwords.ENGLISH
+
+
+def query_terms(text: str) -> list[QueryTerm]:
+    """The terms of a query, each once, in order; stop words only where nothing else remains.
+
+    At most QUERY_TERMS_MAX: of more the longest are kept, which are the rarest as a rule.
+    """
+    runs = [run for run in _runs(text) if run]
+    language = language_of(run.casefold() for run in runs[:LANGUAGE_WORDS_MAX])
+    found: dict[str, QueryTerm] = {}
+    for run in runs:
+        for term in _query_run(run, language):
+            found.setdefault(term.text, term)
+    stops = stopwords.ENGLISH | stopwords.OTHERS.get(language, frozenset())
+    telling = [term for term in found.values() if term.text not in stops]
+    terms = telling or list(found.values())
+    if len(terms) > QUERY_TERMS_MAX:
+        kept = set(sorted(terms, key=lambda term: (-len(term.text), term.text))[:QUERY_TERMS_MAX])
+        terms = [term for term in terms if term in kept]
+    return terms
+
+
+def _query_run(run: str, language: str) -> Iterator[QueryTerm]:
+    if _DENSE.match(run):
+        terms = _dense_terms(run)
+        if len(terms) == 1:
+            yield QueryTerm(text=terms[0], variants=(terms[0],), is_prefix=True)
+            return
+        for term in terms[:-1]:
+            yield QueryTerm(text=term, variants=(term,))
+        return
+    parts = _parts(run) if len(run) <= 4_096 else ()
+    is_identifier = bool(_MIXED.search(run)) or "_" in run or run.isdigit()
+    variants = _query_variants(run, language)
+    if variants:
+        yield QueryTerm(
+            text=variants[0], variants=variants, is_identifier=is_identifier, is_compound=bool(parts)
+        )
+    for part in parts:
+        inner = _query_variants(part, language)
+        if inner and inner[0] != variants[0]:
+            yield QueryTerm(text=inner[0], variants=inner)
+
+
+def _query_variants(word: str, language: str) -> tuple[str, ...]:
+    """A query is short: its words are stemmed in its language and in English."""
+    return tuple(dict.fromkeys([*_variants(word, language), *_variants(word, "english")]))
+
+
+def term_weights(title: str, body: str, keys: str) -> tuple[dict[str, float], float]:
+    """Weighted term frequencies of a chunk without stop words, and its weighted length.
+
+    Title terms count TITLE_WEIGHT, keys (topic key, concept) KEYS_WEIGHT, the body 1.
+    """
+    weights: dict[str, float] = {}
+    length = 0.0
+    for text, weight in ((title, TITLE_WEIGHT), (body, 1.0), (keys, KEYS_WEIGHT)):
+        for term in index_terms(text):
+            if not _is_stop_word(term):
+                name = sys.intern(term)
+                weights[name] = weights.get(name, 0.0) + weight
+        length += weight * sum(not _is_stop_word(word) for word in surface_words(text))
+    return weights, length
