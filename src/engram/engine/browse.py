@@ -108,14 +108,15 @@ def recent(ctx: Context, *, project: str, scope: str, limit: int) -> Recent:
         current = [p for p in covered.where.places if p.place != SCOPE_PERSONAL or scope == SCOPE_PERSONAL]
         keys = [(place.library_id, place.namespace_id) for place in current]
         elsewhere: tuple[tuple[str, tuple[Shown, ...]], ...] = ()
-        if not project and places.looks_elsewhere(ctx) and scope != SCOPE_PERSONAL:
+        is_wide = not project and places.looks_elsewhere(ctx) and scope != SCOPE_PERSONAL
+        if is_wide:
             elsewhere = _elsewhere(tx, who, covered.where, spaces)
             keys = [(library.id, "") for library in who.own]
         found = session_rows.recent(tx, places=keys, limit=SESSIONS_SHOWN)
         label = _prompt_space(tx, who, covered.name) if project else ""
         asked = rows.recent(tx, places.prompts(who, label), PROMPTS_SHOWN) if label is not None else []
         return Recent(
-            name=covered.name if project else f"{covered.name} and all projects" if elsewhere else covered.name,
+            name=covered.name if project or not is_wide else "all projects",
             sessions=_sessions(tx, found, spaces, tx.now),
             prompts=_show(who, asked, spaces),
             memories=_show(who, memories, spaces),

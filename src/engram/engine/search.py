@@ -147,6 +147,7 @@ def _found(
     pending = 0
     if question.vector is not None:
         pending = max(0, chunks.count_pending(tx, where) - len(extras.vectors))
+    words_only = [] if exact or not question.words_only else [f"searched by words alone: {question.words_only}"]
     return Found(
         hits=tuple(hits),
         name=covered.name,
@@ -154,7 +155,7 @@ def _found(
         is_known=covered.is_known,
         closest=covered.closest,
         pending=pending,
-        notes=(*covered.notes, *([f"searched by words alone: {question.words_only}"] if question.words_only else [])),
+        notes=(*covered.notes, *words_only),
     )
 
 

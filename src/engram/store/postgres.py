@@ -137,8 +137,7 @@ class PostgresTx(Tx):
         self._connection = connection
 
     def all(self, sql: str, **params: Any) -> list[Row]:  # noqa: ANN401 - a bound value is any SQL value
-        cursor = self._execute(sql, params)
-        return cursor.fetchall() if cursor.description else []
+        return self._execute(sql, params).fetchall()
 
     def run(self, sql: str, **params: Any) -> None:  # noqa: ANN401 - as above
         self._execute(sql, params)

