@@ -58,10 +58,11 @@ def store(engine: Engine, settled: Sequence[int], made: Sequence[tuple[Unembedde
     """Store vectors in one short transaction."""
     with engine.store.writing() as tx:
         model = chunks.add_model(tx, engine.embedder.model_id, engine.embedder.dim)
+        held = chunks.hold(tx, settled)
         for item, vector in sorted(made, key=lambda pair: pair[0].chunk_id):
-            if vector is not None:
+            if vector is not None and item.chunk_id in held:
                 tx.put_vector(item.chunk_id, model=model, facets=item.facets, vector=vector)
-        chunks.settle(tx, settled)
+        chunks.settle(tx, sorted(held))
 
 
 class Worker:

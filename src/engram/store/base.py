@@ -111,6 +111,7 @@ class Tx(ABC):
 
     # Row locks: empty on SQLite, whose writing transaction is the only one.
     for_key_share: LiteralString = ""
+    for_key_share_free: LiteralString = ""
     for_update: LiteralString = ""
     for_no_key_update: LiteralString = ""
 

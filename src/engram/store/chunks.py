@@ -103,9 +103,11 @@ def wait_for_vector(tx: Tx, chunk_id: int, library_id: str) -> None:
 
 
 def ids_of(tx: Tx, *, library_id: str, memory_id: str) -> list[int]:
-    """The chunks of a memory, in order."""
+    """The chunks of a memory, held for change: before its words, vectors or queue entries are touched."""
     rows = tx.all(
-        "select id from chunk where library_id = :library_id and memory_id = :memory_id order by position",
+        f"""
+        select id from chunk where library_id = :library_id and memory_id = :memory_id order by id {tx.for_update}
+        """,
         library_id=library_id,
         memory_id=memory_id,
     )
@@ -218,6 +220,15 @@ def count_pending(tx: Tx, where: Filter) -> int:
         **params,
     )
     return total
+
+
+def hold(tx: Tx, chunk_ids: Sequence[int]) -> set[int]:
+    """Those of the chunks that are still there and that nobody is changing now, held against deletion.
+
+    A worker waits for nobody, so it can't stand in a circle with a call that deletes what it embeds.
+    """
+    rows = tx.all(f"select id from chunk where id in :ids order by id {tx.for_key_share_free}", ids=list(chunk_ids))
+    return {row[0] for row in rows}
 
 
 def settle(tx: Tx, chunk_ids: Sequence[int]) -> None:

@@ -129,6 +129,7 @@ class PostgresTx(Tx):
     """A transaction on one pooled connection."""
 
     for_key_share: LiteralString = "for key share"
+    for_key_share_free: LiteralString = "for key share skip locked"
     for_update: LiteralString = "for update"
     for_no_key_update: LiteralString = "for no key update"
 
@@ -213,7 +214,7 @@ class PostgresTx(Tx):
             """
             insert into chunk_vector (chunk_id, model, library_id, namespace_id, place, kind, memory_type, v)
             select id, :model, :library_id, :namespace_id, :place, :kind, :memory_type, (:v::text)::halfvec from chunk
-            where id = :chunk_id for key share
+            where id = :chunk_id
             on conflict (chunk_id, model) do nothing
             """,
             chunk_id=chunk_id,
