@@ -158,7 +158,9 @@ class App:
         if self.context.token_id:
             users.sign_in(self.store, self.settings.token)  # a revoked token is refused from the next call on
         context = replace(self.context, client=client)  # the sessions of the connection are shared
-        return registry.call(tool, context, arguments, body_chars_max=self.settings.body_chars_max)
+        answer = registry.call(tool, context, arguments, body_chars_max=self.settings.body_chars_max)
+        self.context.found = context.found  # the folder is looked at once
+        return answer
 
     def idle(self) -> None:
         """Let go of the model, the vectors and the connections; the next call loads what it needs."""
