@@ -45,6 +45,21 @@ def open_store(settings: Settings, *, may_migrate: bool = True) -> Store:
     return store
 
 
+def look_at_store(settings: Settings) -> Store:
+    """The database as it is, without bringing its schema up to date: for who only looks."""
+    store = _new_store(settings)
+    store.check()
+    store.key = _known_key(store, settings.key_path)
+    return store
+
+
+def open_and_migrate(settings: Settings) -> tuple[Store, int]:
+    """The database with an up-to-date schema, and how many migrations that took."""
+    store = _new_store(settings)
+    store.check()
+    return store, migrate(store, settings)
+
+
 def _new_store(settings: Settings) -> Store:
     if settings.database_url:
         from engram.store.postgres import PostgresStore  # noqa: PLC0415 - the driver is loaded where it is used

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engram.engine import access, index
 from engram.engine.ledger import Ledger
-from engram.errors import Conflict, NotFound
+from engram.errors import Conflict, Invalid, NotFound
 from engram.model import Memory, Role, Version
 from engram.store import chunks
 from engram.store import memories as rows
@@ -150,3 +150,24 @@ def history(ctx: Context, ref: str, *, limit: int) -> tuple[list[Version], int]:
         memory = access.memory(tx, who, ref)
         require_shown(who, memory, ref)
         return rows.versions(tx, memory, limit=limit), rows.count_versions(tx, memory)
+
+
+def version(ctx: Context, ref: str, sha: str) -> Version:
+    """One version of a memory, by the first digits of its commit id.
+
+    Raises:
+        Invalid: the id is too short, or several versions begin so.
+        NotFound: no such memory or version.
+    """
+    if not 7 <= len(sha) <= 40 or any(digit not in "0123456789abcdef" for digit in sha.lower()):
+        raise Invalid(f"version is {sha[:80]!r}", hint="Give 7 to 40 hex digits of a commit id")
+    with ctx.engine.store.reading() as tx:
+        who = access.reach(tx, ctx)
+        memory = access.memory(tx, who, ref)
+        require_shown(who, memory, ref)
+        found = rows.versions_like(tx, memory, sha.lower())
+    if not found:
+        raise NotFound(f"memory {ref} has no version {sha}", hint="See its versions with `engram get ID --history`")
+    if len(found) > 1:
+        raise Invalid(f"several versions begin with {sha}", hint="Give more digits")
+    return found[0]

@@ -18,7 +18,7 @@ from engram.rules import stopwords
 from engram.rules.names import fold_text, nfkc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 TERM_CHARS_MAX = 64  # longer ones are cut: no word that anybody asks for, and no term can be hostile
 QUERY_TERMS_MAX = 64
@@ -54,7 +54,7 @@ def _any_run() -> re.Pattern[str]:
     return re.compile(rf"{word}(?:[.\-/:@+'’]{word})*(?:\+\+|#)?|[{symbols}]")
 
 
-def _ranges(is_wanted: Any) -> str:  # noqa: ANN401 - a predicate over characters
+def _ranges(is_wanted: Callable[[str], bool]) -> str:
     """A character class's inside for all characters of a kind."""
     parts: list[str] = []
     start = previous = -2
@@ -97,7 +97,7 @@ def _clean(word: str) -> str:
     """A word as an index term."""
     term = word.casefold().strip("_")
     if not term.isascii():
-        term = "".join(c for c in nfkc(term) if c.isalnum() or not (c.isspace() or c in '"\x00') and _is_kept(c))
+        term = "".join(c for c in nfkc(term) if c.isalnum() or (not (c.isspace() or c in '"\x00') and _is_kept(c)))
     return term[:TERM_CHARS_MAX]
 
 
@@ -244,9 +244,7 @@ def _query_run(run: str, language: str) -> Iterator[QueryTerm]:
     is_identifier = bool(_MIXED.search(run)) or "_" in run or run.isdigit()
     variants = _query_variants(run, language)
     if variants:
-        yield QueryTerm(
-            text=variants[0], variants=variants, is_identifier=is_identifier, is_compound=bool(parts)
-        )
+        yield QueryTerm(text=variants[0], variants=variants, is_identifier=is_identifier, is_compound=bool(parts))
     for part in parts:
         inner = _query_variants(part, language)
         if inner and inner[0] != variants[0]:

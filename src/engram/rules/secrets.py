@@ -51,9 +51,13 @@ SHAPES: tuple[Shape, ...] = (
     _token("github-token", "github_pat_", r"github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}"),
     _token("gitlab-token", "glpat- gldt- glrt- glptt-", r"gl(?:pat|dt|rt|ptt)-[A-Za-z0-9_-]{20,64}"),
     _token("slack-token", "xoxb- xoxp- xoxa- xoxr- xoxs- xoxe- xapp-", r"(?:xox[abeprs]|xapp)-[A-Za-z0-9-]{10,250}"),
-    _shape("slack-webhook", "hooks.slack.com", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,120}"),
     _shape(
-        "discord-webhook", "discord", r"https://(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/\d{15,22}/[\w-]{40,100}"
+        "slack-webhook", "hooks.slack.com", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,120}"
+    ),
+    _shape(
+        "discord-webhook",
+        "discord",
+        r"https://(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/\d{15,22}/[\w-]{40,100}",
     ),
     _token("stripe-key", "sk_live_ rk_live_ sk_test_ rk_test_", r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,247}"),
     _shape("stripe-webhook-secret", "whsec_", rf"{_BEFORE}whsec_[A-Za-z0-9+/]{{24,128}}={{0,2}}(?![A-Za-z0-9+/=])"),

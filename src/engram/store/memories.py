@@ -345,6 +345,22 @@ def versions(tx: Tx, memory: Memory, *, limit: int, offset: int = 0) -> list[Ver
     return [Version(**dict(zip((*_VERSION, "seal"), row, strict=True))) for row in rows]
 
 
+def versions_like(tx: Tx, memory: Memory, sha: str) -> list[Version]:
+    """At most two versions whose commit id begins with these digits."""
+    rows = tx.all(
+        f"""
+        select {", ".join(_VERSION)}, seal from version
+        where library_id = :library_id and memory_id = :id and substr(commit_sha, 1, :size) = :sha
+        order by n limit 2
+        """,
+        library_id=memory.library_id,
+        id=memory.id,
+        size=len(sha),
+        sha=sha,
+    )
+    return [Version(**dict(zip((*_VERSION, "seal"), row, strict=True))) for row in rows]
+
+
 def count_versions(tx: Tx, memory: Memory) -> int:
     """How many versions a memory has."""
     total: int = tx.value(

@@ -230,8 +230,8 @@ class PostgresTx(Tx):
     def move_vectors(self, chunk_ids: Sequence[int], facets: Facets) -> None:
         self.run(
             """
-            update chunk_vector set library_id = :library_id, namespace_id = :namespace_id, place = :place, kind = :kind,
-                memory_type = :memory_type
+            update chunk_vector set library_id = :library_id, namespace_id = :namespace_id, place = :place,
+                kind = :kind, memory_type = :memory_type
             where chunk_id = any((:chunk_ids::text)::bigint[])
             """,
             chunk_ids=_array(chunk_ids),
@@ -251,7 +251,9 @@ class PostgresTx(Tx):
         dim, model = len(query), int(model)
         condition, params = _vector_scope(where)
         count: int = self.value(
-            f"select count(*) from (select 1 from chunk_vector where model = {model} and {condition} limit :most) found",
+            f"""
+            select count(*) from (select 1 from chunk_vector where model = {model} and {condition} limit :most) found
+            """,
             most=EXACT_VECTORS_MAX + 1,
             **params,
         )

@@ -313,8 +313,8 @@ class SqliteTx(Tx):
         self._leave(chunk_ids, rev)
         self.run(
             """
-            update chunk_vector set library_id = :library_id, namespace_id = :namespace_id, place = :place, kind = :kind,
-                memory_type = :memory_type, rev = :rev
+            update chunk_vector set library_id = :library_id, namespace_id = :namespace_id, place = :place,
+                kind = :kind, memory_type = :memory_type, rev = :rev
             where chunk_id in :chunk_ids
             """,
             chunk_ids=list(chunk_ids),

@@ -1,0 +1,5 @@
+"""``python -m engram``."""
+
+from engram.surfaces.cli import main
+
+main()

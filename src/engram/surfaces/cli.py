@@ -1,0 +1,94 @@
+"""``engram``: the command line. What must start fast is answered here; the rest is in ``commands``."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from engram import __version__
+from engram.errors import EngramError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXIT_STATUS = {"invalid": 2, "access_denied": 3, "not_found": 4, "conflict": 5, "unavailable": 6}
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command.
+
+    Returns:
+        The exit status: 0, or that of the error's code in EXIT_STATUS, 1 for any other failure.
+    """
+    if list(arguments) in (["--version"], ["version"]):
+        print(f"engram {__version__}")
+        return 0
+    try:
+        if arguments and arguments[0] == "mcp":
+            return _serve(list(arguments[1:]))
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8", errors="replace")
+        from engram.surfaces import commands  # noqa: PLC0415 - the parser costs more than --version may take
+
+        return commands.run(arguments)
+    except EngramError as error:
+        print(f"engram: {error.line()}", file=sys.stderr)
+        return EXIT_STATUS.get(error.code, 1)
+    except BrokenPipeError:  # the reader of our output went away
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - nothing may be flushed at exit
+        return 141
+    except KeyboardInterrupt:
+        return 130
+
+
+def _serve(arguments: list[str]) -> int:
+    """``engram mcp``: serve the tools on the standard streams."""
+    import argparse  # noqa: PLC0415 - 2 ms that --version need not pay
+
+    parser = argparse.ArgumentParser(prog="engram mcp", description="Serve memory to an agent over stdio.")
+    parser.add_argument("--tools", help="profiles (agent, admin, mem, all) and tool names, with commas")
+    parser.add_argument("--project", help="project of every call that names none")
+    given = parser.parse_args(arguments)
+
+    from engram.surfaces import wire  # noqa: PLC0415 - before anything can print
+
+    wire.take_wire()
+    from dataclasses import replace  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    from engram import settings as configuration  # noqa: PLC0415
+    from engram.errors import Invalid  # noqa: PLC0415
+    from engram.surfaces import mcp  # noqa: PLC0415 - as above
+    from engram.tools import mem, registry  # noqa: PLC0415
+    from engram.tools.instructions import instructions  # noqa: PLC0415
+
+    assert mem.mem_save  # noqa: S101 - the module registers its tools
+    settings = configuration.read(os.environ)
+    if given.project:
+        settings = replace(settings, project=given.project)
+    tools = registry.select(given.tools or settings.tools)
+    if settings.database_url and not settings.token:
+        raise Invalid(
+            "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
+            hint="Ask the operator for a token: `engram user add NAME` prints one",
+        )
+    folder = Path.cwd()
+
+    def open_app() -> mcp.App:
+        from engram.app import App  # noqa: PLC0415 - database and model come after the handshake
+
+        return App(settings, folder=folder)
+
+    return mcp.serve(tools, open_app, instructions=instructions(tool.name for tool in tools), version=__version__)
+
+
+if __name__ == "__main__":
+    main()
