@@ -1,0 +1,21 @@
+"""``python -m bench.tools`` writes docs/tools.md from the registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engram.tools import mem, registry
+
+PAGE = Path(__file__).parent.parent / "docs" / "tools.md"
+HEAD = "<!-- Made by `python -m bench.tools`; a test compares it with the registry. -->\n\n"
+
+
+def page() -> str:
+    """The page's text."""
+    assert mem.mem_save  # the module registers its tools
+    return HEAD + registry.markdown(registry.TOOLS.values())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE)
