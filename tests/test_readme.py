@@ -1,0 +1,45 @@
+"""The README's first command, run from its own text: the program's part of it, in this environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def blocks() -> list[str]:
+    """The README's shell blocks."""
+    return re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+
+
+def test_the_readme_has_two_commands_of_one_line() -> None:
+    """One runs the main job, one passes the tests; both make their own environment."""
+    found = blocks()
+    assert len(found) == 2
+    assert all(block.count("\n") == 1 and block.startswith("python3 -m venv ") for block in found)
+
+
+def test_the_first_command_saves_a_note_and_finds_it_in_other_words(tmp_path: Path) -> None:
+    """No word of the question but one stands in the note, and it is found on the first try."""
+    outputs: list[str] = []
+    for command in blocks()[0].split("&&"):
+        words = shlex.split(command)
+        if not words[0].endswith("/engram"):
+            continue
+        done = subprocess.run(
+            [sys.executable, "-m", "engram", *words[1:]],
+            env={**os.environ, "ENGRAM_DATA_DIR": str(tmp_path / "data")},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        outputs.append(done.stdout)
+    assert outputs[0].startswith('Memory saved: "SameSite cookies" (bugfix) #1 [new]')
+    assert outputs[1].startswith("Found 1 memories:")
+    assert "#1 (bugfix) - SameSite cookies" in outputs[1]
