@@ -228,6 +228,7 @@ def _run(
         candidates,
         terms,
         idfs,
+        count=count,
         has_unknown_names=bool(question.names) and not question.names & known,
     )
     return [(item, found[item.chunk_id]) for item in scored]

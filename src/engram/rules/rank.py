@@ -29,7 +29,9 @@ RECENCY_HALF_LIFE_DAYS = 90.0
 ANSWER_KEYWORD = 9.0
 ANSWER_SIMILARITY = 18.0
 ANSWER_UNKNOWN_NAMES = 3.0
-ANSWER_MIN = 12.4
+ANSWER_MIN = 11.8  # at ANSWER_COUNT memories
+ANSWER_COUNT = 600
+ANSWER_CHANCE = 2.0  # how fast it rises with the number of memories
 WORDS_ONLY_MIN = 0.34
 HIT_SCORE_MIN = 0.22
 DAY_MS = 86_400_000
@@ -129,18 +131,28 @@ def recency(age_ms: int) -> float:
     return 2.0 ** (-max(age_ms, 0) / DAY_MS / RECENCY_HALF_LIFE_DAYS)
 
 
-def answers(*, keyword: float, similarity: float | None, has_unknown_names: bool) -> bool:
+def answer_min(count: int) -> float:
+    """The evidence that an answer needs: of many memories one looks alike by chance, of few none does.
+
+    The largest of ``n`` values of a normal distribution lies about sqrt(2 ln n) deviations above its mean.
+    """
+    spread = [math.sqrt(2.0 * math.log(max(n, 2))) for n in (count, ANSWER_COUNT)]
+    return ANSWER_MIN + ANSWER_CHANCE * (min(spread[0], spread[1]) - spread[1])
+
+
+def answers(*, keyword: float, similarity: float | None, has_unknown_names: bool, count: int) -> bool:
     """Whether anything in scope answers the query: one decision, from the best of each arm.
 
     Args:
         keyword: The best keyword coverage, 0..1.
         similarity: The best similarity, 0..1; None where vectors had no say.
         has_unknown_names: The query has proper names and none of them stands in scope.
+        count: Memories that were searched.
     """
     if similarity is None:
         return keyword >= WORDS_ONLY_MIN
     evidence = ANSWER_KEYWORD * keyword + ANSWER_SIMILARITY * similarity
-    return evidence - (ANSWER_UNKNOWN_NAMES if has_unknown_names else 0.0) >= ANSWER_MIN
+    return evidence - (ANSWER_UNKNOWN_NAMES if has_unknown_names else 0.0) >= answer_min(count)
 
 
 def rank(
@@ -149,6 +161,7 @@ def rank(
     idfs: Sequence[float],
     *,
     has_unknown_names: bool = False,
+    count: int = ANSWER_COUNT,
     has_floor: bool = True,
 ) -> list[Scored]:
     """The best chunk of each memory, best first; equal ones by memory id, so that both backends agree.
@@ -175,7 +188,9 @@ def rank(
                 is_superseded=item.is_superseded,
             )
         )
-    if has_floor and not answers(keyword=best_keyword, similarity=best_similarity, has_unknown_names=has_unknown_names):
+    if has_floor and not answers(
+        keyword=best_keyword, similarity=best_similarity, has_unknown_names=has_unknown_names, count=count
+    ):
         return []
     floor = HIT_SCORE_MIN if has_floor else -1.0
     return _best_of_each(item for item in scored if item.score >= floor)
