@@ -1,0 +1,36 @@
+"""What was acknowledged is found after kill -9, in any number of processes, on both backends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench import kill
+from conftest import Server
+from engram import app as composition
+from engram.engine import users
+from engram.settings import Settings
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """Settings of a database that every child process opens by itself."""
+    if request.param == "sqlite":
+        return Settings(data_dir=tmp_path / "data")
+    server: Server = request.getfixturevalue("server")
+    found = Settings(data_dir=tmp_path / "data", database_url=server.fresh())
+    store = composition.open_store(found)
+    token = users.add(store, "Ada", email="").token
+    store.close()
+    return replace(found, token=token)
+
+
+@pytest.mark.timeout(240)
+def test_every_acknowledged_save_is_found_after_kills(settings: Settings, tmp_path: Path) -> None:
+    """Five processes save and search, one is killed each second and started again; nothing is lost, none sees an error."""
+    outcome = kill.run(settings, tmp_path, processes=5, each=20, kill_every_s=0.6)
+    assert outcome.acknowledged == 100
+    assert (outcome.missing, outcome.errors, outcome.problems) == (0, 0, ())
+    assert outcome.kills >= 1
