@@ -72,7 +72,11 @@ def run(settings: Settings, folder: Path, *, processes: int, each: int, kill_eve
     def start(log: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-m", "bench.kill", "--child", str(log), "--each", str(each)], env=env)
 
-    env = {**os.environ, **environment(settings), "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])}
+    env = {
+        **os.environ,
+        **environment(settings),
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), *sys.path]),
+    }
     began = time.monotonic()
     running = {log: start(log) for log in logs}
     dice, kills, last = random.Random(7), 0, began

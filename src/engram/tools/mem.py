@@ -271,7 +271,8 @@ def mem_update(
     project: Annotated[str | None, Text("New project.", chars_max=PLACE_CHARS_MAX, keeps_empty=True)] = None,
     scope: Annotated[Literal["project", "personal"] | None, Choice("New scope.", ("project", "personal"))] = None,
     topic_key: Annotated[
-        str | None, Text("New key; empty clears it.", chars_max=TOPIC_KEY_CHARS_MAX, keeps_empty=True)
+        str | None,
+        Text("New key; empty clears it.", chars_max=TOPIC_KEY_CHARS_MAX, keeps_empty=True, may_be_blank=True),
     ] = None,
     find: Annotated[
         str | None, Text("Text that occurs exactly once, for replace.", chars_max="body", keeps_empty=True)
