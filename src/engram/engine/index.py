@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engram.embed import vocabulary
 from engram.model import KIND_PROMPT, Memory
-from engram.rules import analyse, chunk
+from engram.rules import analyse, chunk, rank
 from engram.rules.tokens import WordPiece
 from engram.store import chunks
 from engram.store.base import Facets
@@ -49,16 +49,16 @@ def cut(embedder: Embedder, *, title: str, concept: str, topic_key: str, body: s
     found: list[Piece] = []
     for span in chunk.split(body, count_tokens=tokens().pieces, prefix=prefix):
         text = body[span.start : span.end]
-        terms, length = analyse.term_weights(title, text, keys)
+        body_terms = analyse.index_terms(text)
         found.append(
             chunks.Piece(
                 first_char=span.start,
                 last_char=span.end,
-                length=length,
+                length=analyse.weighted_length(title, text, keys),
                 flags=chunk.flags(text),
-                terms=terms,
+                terms=rank.pack(analyse.term_weights(title_terms, body_terms, key_terms)),
                 title=" ".join(title_terms),
-                body=" ".join(analyse.index_terms(text)),
+                body=" ".join(body_terms),
                 keys=" ".join(key_terms),
                 is_readable=embedder.can_read(f"{title} {text}"),
             )

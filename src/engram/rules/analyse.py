@@ -8,7 +8,6 @@ white space, control character or quote, and at most TERM_CHARS_MAX characters.
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -182,14 +181,11 @@ def _stem(term: str, language: str) -> str:
 
 def language_of(words: Iterable[str]) -> str:
     """The language of Latin-script words by the function words among them; English where none stands out."""
-    counts = dict.fromkeys(stopwords.OTHERS, 0)
-    english = 0
-    for word in words:
-        english += word in stopwords.ENGLISH
-        for language, known in stopwords.OTHERS.items():
-            counts[language] += word in known
+    different = set(words)
+    counts = {language: len(known & different) for language, known in stopwords.OTHERS.items()}
     best = max(counts, key=lambda name: counts[name])
-    return best if counts[best] > english and counts[best] >= 2 else "english"
+    is_other = counts[best] >= 2 and counts[best] > len(stopwords.ENGLISH & different)
+    return best if is_other else "english"
 
 
 def index_terms(text: str, language: str = "") -> list[str]:
@@ -205,10 +201,6 @@ def index_terms(text: str, language: str = "") -> list[str]:
         for part in _parts(run) if len(run) <= 4_096 else ():
             terms += _variants(part, language)
     return terms
-
-
-def _is_stop_word(term: str) -> bool:
-    return term in stopwords.ENGLISH
 
 
 def query_terms(text: str) -> list[QueryTerm]:
@@ -256,17 +248,22 @@ def _query_variants(word: str, language: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*_variants(word, language), *_variants(word, "english")]))
 
 
-def term_weights(title: str, body: str, keys: str) -> tuple[dict[str, float], float]:
-    """Weighted term frequencies of a chunk without stop words, and its weighted length.
+def term_weights(title: Iterable[str], body: Iterable[str], keys: Iterable[str]) -> dict[str, float]:
+    """Weighted term frequencies of a chunk, from its index terms; stop words carry no question and are left out.
 
     Title terms count TITLE_WEIGHT, keys (topic key, concept) KEYS_WEIGHT, the body 1.
     """
     weights: dict[str, float] = {}
-    length = 0.0
-    for text, weight in ((title, TITLE_WEIGHT), (body, 1.0), (keys, KEYS_WEIGHT)):
-        for term in index_terms(text):
-            if not _is_stop_word(term):
-                name = sys.intern(term)
-                weights[name] = weights.get(name, 0.0) + weight
-        length += weight * sum(not _is_stop_word(word) for word in surface_words(text))
-    return weights, length
+    for terms, weight in ((title, TITLE_WEIGHT), (body, 1.0), (keys, KEYS_WEIGHT)):
+        for term in terms:
+            if term not in stopwords.ENGLISH:
+                weights[term] = weights.get(term, 0.0) + weight
+    return weights
+
+
+def weighted_length(title: str, body: str, keys: str) -> float:
+    """The length of a chunk in words as BM25 counts it, with the weights of ``term_weights``."""
+    return sum(
+        weight * sum(word not in stopwords.ENGLISH for word in surface_words(text))
+        for text, weight in ((title, TITLE_WEIGHT), (body, 1.0), (keys, KEYS_WEIGHT))
+    )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engram.model import QueryTerm
@@ -45,7 +46,7 @@ class Candidate:
 
     chunk_id: int
     memory_id: str
-    terms: Mapping[str, float]  # index term -> weighted frequency
+    terms: str  # weighted term frequencies, packed
     length: float  # weighted words
     similarity: float | None  # 0..1 between unrelated and paraphrase; None: no vector was compared
     age_ms: int
@@ -76,18 +77,41 @@ def idf(frequency: int, count: int) -> float:
     return math.log1p((count - frequency + 0.5) / (frequency + 0.5))
 
 
-def frequency_of(term: QueryTerm, terms: Mapping[str, float]) -> float:
-    """The weighted frequency of a query term in a chunk: the best of its variants."""
-    best = max((terms.get(variant, 0.0) for variant in term.variants), default=0.0)
-    if not best and term.is_prefix:
-        best = max((weight for word, weight in terms.items() if word.startswith(term.text)), default=0.0)
+def pack(weights: Mapping[str, float]) -> str:
+    """Weighted term frequencies as one text: a search asks a few terms of hundreds of chunks, and parses none.
+
+    Each entry is a line ``term weight`` between line breaks; terms hold no white space.
+    """
+    return "".join(f"\n{term} {weight:g}" for term, weight in weights.items()) + "\n" if weights else ""
+
+
+def frequencies(query: Sequence[QueryTerm], packed: str) -> list[float]:
+    """The weighted frequency of each query term in a packed chunk: the best of its variants."""
+    return [_best_weight(packed, _needles(term)) for term in query]
+
+
+def _needles(term: QueryTerm) -> tuple[str, ...]:
+    exact = tuple(f"\n{variant} " for variant in term.variants)
+    return (*exact, f"\n{term.text}") if term.is_prefix else exact
+
+
+def _best_weight(packed: str, needles: tuple[str, ...]) -> float:
+    best = 0.0
+    for needle in needles:
+        at = packed.find(needle)
+        if at >= 0:
+            start = packed.index(" ", at) + 1
+            best = max(best, float(packed[start : packed.index("\n", start)]))
     return best
 
 
-def keyword_score(
-    query: Sequence[QueryTerm], idfs: Sequence[float], terms: Mapping[str, float], length: float
-) -> float:
+def keyword_score(tfs: Sequence[float], idfs: Sequence[float], length: float) -> float:
     """BM25 over the query's terms as a share of the most that a chunk could reach, 0..1.
+
+    Args:
+        tfs: The weighted frequency of each query term in the chunk.
+        idfs: The weight of each query term.
+        length: Weighted words of the chunk.
 
     Source: Robertson & Zaragoza 2009; k1 1.2, b .75.
     """
@@ -95,19 +119,14 @@ def keyword_score(
     if not most:
         return 0.0
     norm = K1 * (1 - B + B * length / TYPICAL_LENGTH)
-    total = 0.0
-    for term, weight in zip(query, idfs, strict=True):
-        tf = frequency_of(term, terms)
-        if tf:
-            total += weight * tf * (K1 + 1) / (tf + norm)
+    total = sum(weight * tf * (K1 + 1) / (tf + norm) for tf, weight in zip(tfs, idfs, strict=True) if tf)
     return min(total / most, 1.0)
 
 
-def covered_share(query: Sequence[QueryTerm], idfs: Sequence[float], terms: Mapping[str, float]) -> float:
+def covered_share(tfs: Sequence[float], idfs: Sequence[float]) -> float:
     """Which share of the query's weight stands in a chunk at all, 0..1."""
     total = sum(idfs)
-    found = sum(weight for term, weight in zip(query, idfs, strict=True) if frequency_of(term, terms))
-    return found / total if total else 0.0
+    return sum(weight for tf, weight in zip(tfs, idfs, strict=True) if tf) / total if total else 0.0
 
 
 def vector_weight(candidate: Candidate, *, has_identifier: bool) -> float:
@@ -121,9 +140,15 @@ def vector_weight(candidate: Candidate, *, has_identifier: bool) -> float:
 
 def closeness(curve: Curve, cosine: float) -> float:
     """A cosine on the straight scale that ranking uses: 0 at unrelated, 1 at paraphrase, by the model's curve."""
-    low = next(x for x, y in curve.knots if y >= UNRELATED)
-    high = next(x for x, y in curve.knots if y >= PARAPHRASE)
+    low, high = _ends(curve)
     return min(max((cosine - low) / (high - low), 0.0), 1.0)
+
+
+@lru_cache(maxsize=8)
+def _ends(curve: Curve) -> tuple[float, float]:
+    """The cosines of unrelated and of paraphrased texts."""
+    low = next(x for x, y in curve.knots if y >= UNRELATED)
+    return low, next(x for x, y in curve.knots if y >= PARAPHRASE)
 
 
 def recency(age_ms: int) -> float:
@@ -169,11 +194,13 @@ def rank(
     With the floor, nothing is returned where nothing answers, and no hit under HIT_SCORE_MIN.
     """
     has_identifier = any(term.is_identifier for term in query)
+    needles = [_needles(term) for term in query]  # once for all candidates
     scored: list[Scored] = []
     best_keyword, best_similarity = 0.0, None
     for item in candidates:
-        keyword = keyword_score(query, idfs, item.terms, item.length)
-        best_keyword = max(best_keyword, covered_share(query, idfs, item.terms))
+        tfs = [_best_weight(item.terms, sought) for sought in needles]
+        keyword = keyword_score(tfs, idfs, item.length)
+        best_keyword = max(best_keyword, covered_share(tfs, idfs))
         weight = vector_weight(item, has_identifier=has_identifier)
         if item.similarity is not None:
             best_similarity = max(best_similarity or 0.0, item.similarity)

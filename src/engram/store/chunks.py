@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from engram.store.base import Facets
 from engram.store.memories import place_condition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from engram.store.base import Filter, Tx
 
@@ -23,7 +22,7 @@ class Piece:
     last_char: int
     length: float  # weighted words
     flags: int
-    terms: Mapping[str, float]  # index term -> weighted frequency
+    terms: str  # weighted term frequencies, packed by rules.rank
     title: str  # index terms of the title, space-joined
     body: str  # index terms of this piece, space-joined
     keys: str  # index terms of topic key and concept, space-joined
@@ -41,7 +40,7 @@ class Chunk:
     last_char: int
     length: float
     flags: int
-    terms: Mapping[str, float]
+    terms: str  # packed
     title: str
     created_at: int
     event_at: int | None
@@ -78,7 +77,7 @@ def insert(tx: Tx, *, memory_id: str, facets: Facets, pieces: Sequence[Piece]) -
             last_char=piece.last_char,
             length=piece.length,
             flags=piece.flags,
-            terms=json.dumps(piece.terms, ensure_ascii=False, separators=(",", ":")),
+            terms=piece.terms,
         )
         put_words(tx, chunk_id, piece, facets)
         if piece.is_readable:
@@ -147,7 +146,7 @@ def candidates(tx: Tx, chunk_ids: Sequence[int]) -> dict[int, Chunk]:
     return {
         row[0]: Chunk(
             id=row[0], library_id=row[1], memory_id=row[2], first_char=row[3], last_char=row[4], length=row[5],
-            flags=row[6], terms=json.loads(row[7]), title=row[8], created_at=row[9], event_at=row[10],
+            flags=row[6], terms=row[7], title=row[8], created_at=row[9], event_at=row[10],
             archived_why=row[11], valid_from=row[12], valid_to=row[13],
         )
         for row in rows

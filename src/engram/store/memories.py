@@ -132,7 +132,7 @@ def same(tx: Tx, *, library_id: str, namespace_id: str, same_hash: str) -> list[
         left join usage u on u.library_id = m.library_id and u.memory_id = m.id
         where m.library_id = :library_id and m.namespace_id = :namespace_id and m.same_hash = :same_hash
             and m.archived_at is null
-        order by m.created_at desc, m.number desc
+        order by m.created_at + 0 desc, m.number desc -- an expression: the hash's index, not that of the order
         """,
         library_id=library_id,
         namespace_id=namespace_id,
