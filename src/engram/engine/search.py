@@ -210,13 +210,14 @@ def _run(
     word_ids = _by_words(tx, where, terms, dfs, idfs)
     cosines = _by_vectors(tx, engine, where, question, extras, word_ids)
     found = chunks.candidates(tx, list(dict.fromkeys([*word_ids, *cosines])))
+    curve = engine.embedder.curve
     candidates = [
         rank.Candidate(
             chunk_id=item.id,
             memory_id=item.memory_id,
             terms=item.terms,
             length=item.length,
-            similarity=rank.closeness(engine.embedder.curve, cosines[item.id]) if item.id in cosines else None,
+            similarity=rank.closeness(curve, cosines[item.id]) if item.id in cosines else None,
             age_ms=tx.now - (item.event_at or item.created_at),
             is_code=bool(item.flags & chunk.IS_CODE),
             is_superseded=item.archived_why is not None,
