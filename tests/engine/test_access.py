@@ -1,0 +1,141 @@
+"""The access gate: roles by groups, and nothing for strangers."""
+
+from __future__ import annotations
+
+import pytest
+
+from engram.engine import access, browse, lifecycle, memories, search, users
+from engram.engine.context import Context
+from engram.engine.memories import Change, Where
+from engram.errors import AccessDenied, Conflict, Invalid, NotFound
+from engram.model import Draft, Library, Role
+from engram.store import libraries
+from engram.store.base import Tx
+
+
+def share(ctx: Context, other: Context, name: str, role: Role) -> Library:
+    """A library of ctx in which other has a role by a group."""
+    with ctx.engine.store.writing() as tx:
+        library = libraries.insert(
+            tx,
+            Library(
+                id=f"00000000-0000-7000-8000-{len(name):012d}", name=name, folded=name.casefold(), owner_id=ctx.actor_id,
+                made_by=ctx.actor_id, created_at=tx.now,
+            ),
+        )  # fmt: skip
+        grant(tx, library, other, role)
+    return library
+
+
+def grant(tx: Tx, library: Library, other: Context, role: Role) -> None:
+    """A group with one member and one grant."""
+    row = tx.one("select email, email_folded from actor where id = :id", id=other.actor_id)
+    assert row
+    seal = tx.seal("test", [library.id])
+    tx.run("insert into access_group (id, name, created_at, seal) values (:g, 'team', 0, :seal)", g=library.id, seal=seal)
+    tx.run(
+        "insert into group_member (group_id, email, email_folded, added_at, seal) values (:g, :e, :f, 0, :seal)",
+        g=library.id, e=row[0], f=row[1], seal=seal,
+    )  # fmt: skip
+    tx.run(
+        "insert into access_grant (library_id, group_id, role, granted_by, granted_at, seal)"
+        " values (:l, :g, :role, :by, 0, :seal)",
+        l=library.id, g=library.id, role=int(role), by="x", seal=seal,
+    )  # fmt: skip
+
+
+def save(ctx: Context, title: str, body: str, **where: str) -> memories.Saved:
+    """Save a memory."""
+    return memories.remember(ctx, Draft(title=title, body=body), Where(**where))
+
+
+def test_a_reader_reads_what_is_named_and_writes_nothing(ctx: Context, stranger: Context) -> None:
+    """Too small a role is said, naming library and role."""
+    share(ctx, stranger, "Team", Role.READ)
+    saved = save(ctx, "Plan", "We ship the rocket on Friday", project="Team/launch")
+    assert search.search(stranger, "when do we ship the rocket", project="Team/launch").hits
+    assert lifecycle.read(stranger, saved.memory.id)[1] == "#1@Team"
+    assert lifecycle.read(stranger, "#1@Team")[0].id == saved.memory.id
+    for act in (
+        lambda: save(stranger, "x", "y", project="Team/launch"),
+        lambda: memories.update(stranger, saved.memory.id, Change(title="mine")),
+        lambda: lifecycle.delete(stranger, saved.memory.id),
+        lambda: lifecycle.restore(stranger, saved.memory.id),
+    ):
+        with pytest.raises(AccessDenied, match="Team"):
+            act()
+
+
+def test_what_others_share_is_read_when_named_only(ctx: Context, stranger: Context) -> None:
+    """A search that names nothing covers the caller's own, or anybody could put text into another's recall."""
+    share(ctx, stranger, "Team", Role.WRITE)
+    save(ctx, "Plan", "We ship the rocket on Friday", project="Team/launch")
+    assert not search.search(stranger, "when do we ship the rocket").hits
+    assert not search.search(stranger, "when do we ship the rocket", project="*").hits
+    assert search.search(stranger, "when do we ship the rocket", project="launch").hits
+    assert not browse.recent(stranger, project="", scope="", limit=5).memories
+
+
+def test_a_writer_writes_and_a_revoked_one_does_not(ctx: Context, stranger: Context) -> None:
+    """Roles hold from the next request on."""
+    library = share(ctx, stranger, "Team", Role.WRITE)
+    assert save(stranger, "a", "text", project="Team/launch").label == "#1@Team"
+    with ctx.engine.store.writing() as tx:
+        tx.run("delete from access_grant where library_id = :l", l=library.id)
+    with pytest.raises(NotFound):
+        lifecycle.read(stranger, "#1@Team")
+    saved = save(stranger, "b", "text", project="Team/launch")  # now a name like any other: made to fit
+    assert (saved.project, saved.label) == ("Team-launch", "#1")
+
+
+def test_nothing_of_another_person_exists_for_a_stranger(ctx: Context, stranger: Context) -> None:
+    """By id, number, project UUID, closest names, statistics."""
+    saved = save(ctx, "Canary", "the canary sings", project="aviary")
+    for ref in (saved.memory.id, "#1", "1", "#1@Personal"):
+        with pytest.raises(NotFound):
+            lifecycle.read(stranger, ref)
+    found = search.search(stranger, "canary", project="aviari")
+    assert (found.hits, found.closest, found.is_known) == ((), (), False)
+    assert not search.search(stranger, "canary", project=saved.memory.namespace_id).hits
+    assert browse.stats(stranger).observations == 0
+
+
+def test_a_name_that_two_libraries_have_is_a_conflict(ctx: Context, stranger: Context) -> None:
+    """With the candidates to choose from."""
+    share(ctx, stranger, "Blue", Role.READ)
+    share(ctx, stranger, "Green", Role.READ)
+    save(ctx, "a", "text", project="Blue/web")
+    save(ctx, "b", "text", project="Green/web")
+    with pytest.raises(Conflict) as refused:
+        search.search(stranger, "text", project="web")
+    assert "Blue/web" in refused.value.hint
+    assert "Green/web" in refused.value.hint
+
+
+def test_a_disabled_user_and_an_unknown_token_are_refused(ctx: Context) -> None:
+    """From the next request on."""
+    token = users.add(ctx.engine.store, "Bob", email="bob@example.org").token
+    assert users.sign_in(ctx.engine.store, token).name == "first"
+    with pytest.raises(AccessDenied):
+        users.sign_in(ctx.engine.store, token + "x")
+    with ctx.engine.store.writing() as tx:
+        tx.run("update actor set disabled_at = 1 where id = :id", id=ctx.actor_id)
+    with pytest.raises(AccessDenied):
+        save(ctx, "a", "b")
+
+
+def test_users_need_a_name_and_an_email_of_their_own(ctx: Context) -> None:
+    """The first user of a server is operator, an e-mail is one person's."""
+    with pytest.raises(Conflict):
+        users.add(ctx.engine.store, "Ada again", email="ADA@example.org")
+    for name, email in (("", ""), ("x" * 129, ""), ("Bob", "no address"), ("Bob", "a b@c")):
+        with pytest.raises(Invalid):
+            users.add(ctx.engine.store, name, email=email)
+
+
+def test_a_prompt_is_its_persons_alone(ctx: Context) -> None:
+    """The gate's own rule; libraries that are shared hold none."""
+    with ctx.engine.store.reading() as tx:
+        who = access.reach(tx, ctx)
+    assert who.role(who.personal.id) is Role.OWNER
+    assert who.bound.id == who.personal.id
