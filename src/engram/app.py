@@ -12,7 +12,7 @@ from engram.embed import PackagedEmbedder
 from engram.engine import users
 from engram.engine.context import Context, Engine
 from engram.engine.worker import Worker
-from engram.errors import Conflict, Invalid, Unavailable
+from engram.errors import Conflict, EngramError, Invalid, Unavailable
 from engram.store import settings as facts
 from engram.tools import registry
 
@@ -171,7 +171,10 @@ class App:
     def call(self, tool: registry.Tool, arguments: object, *, client: str = "") -> registry.Answer:
         """Run a tool; blocking, from any thread."""
         if self.context.token_id:
-            users.sign_in(self.store, self.settings.token)  # a revoked token is refused from the next call on
+            try:
+                users.sign_in(self.store, self.settings.token)  # a revoked token is refused from the next call on
+            except EngramError as error:
+                return registry.failure(tool, error)
         context = replace(self.context, client=client)  # the sessions of the connection are shared
         answer = registry.call(tool, context, arguments, body_chars_max=self.settings.body_chars_max)
         self.context.found = context.found  # the folder is looked at once
