@@ -61,8 +61,9 @@ def words_of(text: str) -> list[str]:
 def _normal(character: str) -> str:
     if character in "\t\n\r":
         return " "
-    if unicodedata.category(character)[0] == "C" or character == "\N{REPLACEMENT CHARACTER}":
-        return ""
+    category = unicodedata.category(character)
+    if category in {"Cc", "Cf", "Co", "Cs"} or character == "\N{REPLACEMENT CHARACTER}":
+        return ""  # what is unassigned here (Cn) may be a letter to a newer tokenizer: counted
     parts = "".join(_part(part) for part in unicodedata.normalize("NFD", character))
     is_ideograph = not character.isascii() and unicodedata.name(character, "").startswith("CJK ")
     return f" {parts} " if is_ideograph and character.isalpha() else parts

@@ -1,0 +1,41 @@
+"""What a search shows of a text."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engram.engine.index import tokens
+from engram.model import Span
+from engram.rules.analyse import query_terms
+from engram.rules.preview import preview
+
+COUNT = tokens().count
+
+
+def show(body: str, question: str) -> str:
+    """The preview of a whole body."""
+    return preview(body, Span(start=0, end=len(body)), query_terms(question), count_tokens=COUNT)
+
+
+def test_the_matching_words_are_in_the_preview() -> None:
+    """However far down they stand; marked where the text goes on."""
+    body = "Unrelated sentence about nothing at all. " * 40 + "The greenhouse door code is 4711. " + "More of it. " * 100
+    shown = show(body, "code of the greenhouse door")
+    assert "greenhouse door code is 4711" in shown
+    assert shown.startswith("...")
+    assert shown.endswith("...")
+
+
+def test_a_short_text_is_shown_whole_on_one_line() -> None:
+    """Line breaks of all kinds become spaces."""
+    assert show("one\r\ntwo\u2028three", "two") == "one two three"
+
+
+@given(st.text(max_size=900), st.text(max_size=20))
+def test_a_preview_keeps_its_budget_and_its_line(body: str, question: str) -> None:
+    """About 100 tokens, never a line break, never half a character."""
+    shown = show(body, question)
+    assert COUNT(shown.removeprefix("...").removesuffix("...")) <= 100
+    assert len(shown.splitlines()) <= 1
+    shown.encode()

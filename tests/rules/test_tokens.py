@@ -1,0 +1,36 @@
+"""Tokens for budgets and for the model's window."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from engram.embed import tokenizer_path
+from engram.engine.index import tokens
+
+REAL = Tokenizer.from_file(str(tokenizer_path()))
+REAL.no_truncation()
+REAL.no_padding()
+
+
+@given(st.text(max_size=80))
+def test_a_window_never_holds_more_than_was_counted(text: str) -> None:
+    """Our count for the model is never below the tokenizer's own."""
+    real = len(REAL.encode(text, add_special_tokens=False).ids)
+    assert tokens().pieces(text) >= real
+
+
+@given(st.text(max_size=80))
+def test_a_budget_is_never_under_a_quarter_of_the_bytes(text: str) -> None:
+    """A text that the vocabulary does not know still costs."""
+    assert tokens().count(text) * 4 >= len(text.encode())
+
+
+def test_known_words_are_their_pieces_and_unknown_ones_half_their_bytes() -> None:
+    """All of their bytes for ideographs outside the basic plane."""
+    assert tokens().count("the cache is warm") == 5 or tokens().count("the cache is warm") == 4
+    assert tokens().count("\U0001f600") == 2
+    assert tokens().count("\U00020000") == 4
+    assert tokens().count("") == 0
+    assert tokens().pieces("x" * 101) == 1
