@@ -1,0 +1,138 @@
+"""The command line: every command with and without --json, errors and exit statuses, no effect of --help."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engram import __version__
+from engram.surfaces import cli
+
+COMMANDS = ("save", "search", "get", "stats", "delete", "restore", "call", "mcp", "user", "user add", "migrate", "doctor")
+
+
+def engram(folder: Path, *arguments: str, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the command as a person would, with its own data folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "engram", *arguments],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "ENGRAM_DATA_DIR": str(folder / "data"), "ENGRAM_PROJECT": "shop", **env},
+    )
+
+
+def ok(folder: Path, *arguments: str, stdin: bytes = b"", **env: str) -> str:
+    """The output of a command that succeeds."""
+    done = engram(folder, *arguments, stdin=stdin, **env)
+    assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_what_is_saved_is_found_read_deleted_and_restored(tmp_path: Path) -> None:
+    """One way round through the commands a person needs."""
+    assert ok(tmp_path, "save", "Cookies", "Safari drops SameSite=None cookies", "--type", "bugfix").startswith(
+        'Memory saved: "Cookies" (bugfix) #1 [new]'
+    )
+    assert "[1] #1 (bugfix) - Cookies" in ok(tmp_path, "search", "why do logins break on Safari")
+    assert "Safari drops" in ok(tmp_path, "get", "1")
+    assert ok(tmp_path, "delete", "1") == "Memory #1 deleted\n"
+    assert engram(tmp_path, "get", "1").returncode == 4
+    assert ok(tmp_path, "restore", "1") == 'Memory restored: #1 "Cookies"\n'
+    assert "Observations: 1 (archived: 0)" in ok(tmp_path, "stats")
+    assert "[1] #1" in ok(tmp_path, "call", "mem_search", "query=cookies in Safari", "limit=3")
+    with (tmp_path / "data" / "engram.db").open("rb") as file:
+        assert file.read(6) == b"SQLite"
+
+
+def test_json_is_printed_on_request(tmp_path: Path) -> None:
+    """By every command that prints data."""
+    assert "text" in json.loads(ok(tmp_path, "save", "T", "text", "--json"))
+    for arguments in (("search", "text"), ("get", "1"), ("stats",), ("call", "mem_stats"), ("delete", "1"), ("restore", "1")):
+        assert json.loads(ok(tmp_path, *arguments, "--json")), arguments
+    checks = json.loads(ok(tmp_path, "doctor", "--json"))["checks"]
+    assert {check["name"] for check in checks} >= {"key", "model", "disk", "database", "integrity", "words", "vectors"}
+    assert all(check["ok"] for check in checks)
+
+
+def test_text_comes_from_a_file_or_standard_input_whole(tmp_path: Path) -> None:
+    """Nothing is cut: 200,000 characters and line ends survive."""
+    body = "line\r\n" * 33_000 + "end 😀"
+    (tmp_path / "note.md").write_bytes(body.encode())
+    ok(tmp_path, "save", "From file", "--file", "note.md")
+    ok(tmp_path, "save", "From stdin", "-", stdin=b"typed text - with dashes --and more")
+    assert "Total characters: 198005" in ok(tmp_path, "get", "1")
+    assert "typed text - with dashes --and more" in ok(tmp_path, "get", "2")
+    (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
+    assert engram(tmp_path, "save", "x", "--file", "latin.txt").returncode == 2
+    assert engram(tmp_path, "save", "x", "--file", "missing.txt").returncode == 2
+
+
+def test_the_text_of_an_earlier_version_is_printed_by_its_commit_id(tmp_path: Path) -> None:
+    """The ids are those that the history shows."""
+    ok(tmp_path, "save", "T", "first text", "--topic-key", "k")
+    ok(tmp_path, "save", "T", "second text", "--topic-key", "k")
+    shas = re.findall(r"^- ([0-9a-f]{12}) ", ok(tmp_path, "get", "1", "--history"), re.M)
+    assert ok(tmp_path, "get", "1", "--version", shas[1]) == "first text\n"
+    assert engram(tmp_path, "get", "1", "--version", "1234567").returncode == 4
+    assert engram(tmp_path, "get", "1", "--version", "xyz").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("bogus",), 2), (("search",), 2), (("search", "x", "--bogus"), 2), (("save", "t", "x", "--scope", "galaxy"), 2),
+        (("get", "99"), 4), (("get", "x y"), 2), (("restore", "99"), 4), (("call", "mem_nothing"), 2),
+        (("call", "mem_search", "no pair"), 2), (("mcp", "--tools=bogus"), 2), (("save", " ", "x"), 2),
+    ],
+)  # fmt: skip
+def test_errors_have_a_status_and_say_what_to_do(tmp_path: Path, arguments: tuple[str, ...], status: int) -> None:
+    """On stderr, one line; nothing on stdout."""
+    done = engram(tmp_path, *arguments)
+    assert (done.returncode, done.stdout) == (status, b"")
+    assert done.stderr.decode().startswith("engram: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_no_effect(tmp_path: Path, command: str) -> None:
+    """It prints, and makes no file."""
+    done = engram(tmp_path, *command.split(), "--help")
+    assert done.returncode == 0
+    assert done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_version_is_answered_without_the_parser(tmp_path: Path) -> None:
+    """Nothing heavy is imported for it."""
+    code = (
+        "import sys; from engram.surfaces import cli; cli.run(['--version'])\n"
+        "print([m for m in ('cyclopts', 'rich', 'numpy', 'onnxruntime', 'mcp', 'apsw') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == f"engram {__version__}\n[]\n"
+
+
+def test_any_locale_prints_any_text(tmp_path: Path) -> None:
+    """Emoji under a Latin code page end no command."""
+    ok(tmp_path, "save", "Party 🎉", "数据库 🎉")
+    assert "🎉" in ok(tmp_path, "search", "数据库", PYTHONIOENCODING="cp1252", LC_ALL="C")
+
+
+def test_exit_statuses_are_those_of_the_codes() -> None:
+    """The table that scripts rely on."""
+    assert cli.EXIT_STATUS == {"invalid": 2, "access_denied": 3, "not_found": 4, "conflict": 5, "unavailable": 6}
+
+
+def test_a_setting_that_is_none_names_its_variable(tmp_path: Path) -> None:
+    """Read once, refused with the valid values."""
+    for name, value in (("ENGRAM_MAX_BODY", "lots"), ("ENGRAM_OTHER_PROJECTS", "maybe"), ("ENGRAM_REDACT_SECRETS", "perhaps")):
+        done = engram(tmp_path, "stats", **{name: value})
+        assert done.returncode == 2
+        assert name in done.stderr.decode()
