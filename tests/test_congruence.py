@@ -20,7 +20,23 @@ from engram.tools import mem, registry
 
 assert mem.mem_save  # the module registers its tools
 ACTS = 200
-WORDS = "cache login cookie deploy index schema retry token queue worker 数据库 缓存 ошибка café getUserName".split()
+WORDS = [
+    "cache",
+    "login",
+    "cookie",
+    "deploy",
+    "index",
+    "schema",
+    "retry",
+    "token",
+    "queue",
+    "worker",
+    "数据库",
+    "缓存",
+    "ошибка",
+    "café",
+    "getUserName",
+]
 IGNORED = re.compile(r"\b[0-9a-f]{12}\b|Database size: .*|\| (0\.\d\d|1\.00)")
 
 
@@ -62,7 +78,7 @@ def say(app: App, tool: str, arguments: dict[str, Any]) -> tuple[str, list[float
             return error.code, []
         return f"{label} {left_off}", []
     text = app.call(registry.TOOLS[tool], arguments).text
-    scores = [float(score) for score in re.findall(r"\| (0\.\d\d|1\.00)$", text, re.M)]
+    scores = [float(score) for score in re.findall(r"\| (0\.\d\d|1\.00)$", text, re.MULTILINE)]
     return IGNORED.sub("~", text), scores
 
 

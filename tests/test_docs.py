@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-
 from bench import tools as tools_page
+
 from engram import __version__
 
 ROOT = Path(__file__).parent.parent

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from bench import kill
+
 from conftest import Server
 from engram import app as composition
 from engram.engine import users

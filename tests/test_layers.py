@@ -18,7 +18,8 @@ ROWS = {
 # A surface opens the composition root when a call needs it, lazily; commands are a process of their own.
 LAZY = {("surfaces/cli.py", "app"), ("surfaces/commands.py", "app"), ("__main__.py", "surfaces")}
 SQL = re.compile(
-    r"^\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|create\s+table\s)", re.I | re.S
+    r"^\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|create\s+table\s)",
+    re.IGNORECASE | re.DOTALL,
 )
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 
 def blocks() -> list[str]:
     """The README's shell blocks."""
-    return re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    return re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def test_the_readme_has_two_commands_of_one_line() -> None:

@@ -32,7 +32,9 @@ def grant(tx: Tx, library: Library, other: Context, role: Role) -> None:
     row = tx.one("select email, email_folded from actor where id = :id", id=other.actor_id)
     assert row
     seal = tx.seal("test", [library.id])
-    tx.run("insert into access_group (id, name, created_at, seal) values (:g, 'team', 0, :seal)", g=library.id, seal=seal)
+    tx.run(
+        "insert into access_group (id, name, created_at, seal) values (:g, 'team', 0, :seal)", g=library.id, seal=seal
+    )
     tx.run(
         "insert into group_member (group_id, email, email_folded, added_at, seal) values (:g, :e, :f, 0, :seal)",
         g=library.id, e=row[0], f=row[1], seal=seal,

@@ -18,7 +18,9 @@ def everything(ctx: Context) -> None:
     memories.remember(ctx, Draft(title="A", body="two", topic_key="k"), Where())
     memories.remember(ctx, Draft(title="B", body="private note"), Where(scope="personal"))
     memories.update(ctx, "1", Change(project="other"))
-    capture.capture(ctx, "## Learnings\n- one thing that was learned\n- another thing that was learned", source="t", where=Where())
+    capture.capture(
+        ctx, "## Learnings\n- one thing that was learned\n- another thing that was learned", source="t", where=Where()
+    )
     capture.save_prompt(ctx, "do it", Where())
     capture.save_summary(ctx, "## Goal\nx", Where())
     lifecycle.delete(ctx, "1")

@@ -72,7 +72,9 @@ def test_identifiers_are_found_whole_and_by_their_parts(ctx: Context) -> None:
 def test_a_long_question_is_no_conjunction(ctx: Context) -> None:
     """Not every word must match."""
     save(ctx, "Retry policy", "Payments are retried three times with exponential backoff")
-    question = "could you tell me what exactly happens in our system whenever a payment fails and how often it is retried"
+    question = (
+        "could you tell me what exactly happens in our system whenever a payment fails and how often it is retried"
+    )
     assert titles(search.search(ctx, question)) == ["Retry policy"]
 
 

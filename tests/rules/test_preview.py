@@ -20,7 +20,9 @@ def show(body: str, question: str) -> str:
 
 def test_the_matching_words_are_in_the_preview() -> None:
     """However far down they stand; marked where the text goes on."""
-    body = "Unrelated sentence about nothing at all. " * 40 + "The greenhouse door code is 4711. " + "More of it. " * 100
+    body = (
+        "Unrelated sentence about nothing at all. " * 40 + "The greenhouse door code is 4711. " + "More of it. " * 100
+    )
     shown = show(body, "code of the greenhouse door")
     assert "greenhouse door code is 4711" in shown
     assert shown.startswith("...")

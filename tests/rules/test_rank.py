@@ -20,7 +20,9 @@ CURVE = PackagedEmbedder().curve
 
 def candidate(chunk: int = 1, **changes: object) -> Candidate:
     """A candidate with changes."""
-    plain = Candidate(chunk_id=chunk, memory_id=f"m{chunk}", terms=rank.pack({"cach": 1.0}), length=40.0, similarity=0.5, age_ms=0)
+    plain = Candidate(
+        chunk_id=chunk, memory_id=f"m{chunk}", terms=rank.pack({"cach": 1.0}), length=40.0, similarity=0.5, age_ms=0
+    )
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
@@ -31,7 +33,9 @@ CANDIDATES = st.builds(
     similarity=st.none() | st.floats(0, 1),
     age_ms=st.integers(-10, 10**12),
     is_code=st.booleans(),
-    terms=st.dictionaries(st.sampled_from(["cach", "caching", "warm", "库存"]), st.floats(0.5, 50), max_size=4).map(rank.pack),
+    terms=st.dictionaries(st.sampled_from(["cach", "caching", "warm", "库存"]), st.floats(0.5, 50), max_size=4).map(
+        rank.pack
+    ),
 )
 
 
@@ -41,7 +45,9 @@ def test_scores_are_in_0_to_1_best_first_one_a_memory_ties_by_id(found: list[Can
     ranked = rank.rank(found, [CACHE, PREFIX], [1.0, 2.0], has_floor=has_floor)
     assert all(0.0 <= item.score <= 1.0 and 0.0 <= item.keyword <= 1.0 for item in ranked)
     assert len({item.memory_id for item in ranked}) == len(ranked)
-    assert [(-item.score, item.memory_id) for item in ranked] == sorted((-item.score, item.memory_id) for item in ranked)
+    assert [(-item.score, item.memory_id) for item in ranked] == sorted(
+        (-item.score, item.memory_id) for item in ranked
+    )
     assert {i.memory_id: i.score for i in ranked} == {
         i.memory_id: i.score for i in rank.rank(found[::-1], [CACHE, PREFIX], [1.0, 2.0], has_floor=has_floor)
     }
@@ -101,7 +107,9 @@ def test_age_is_a_small_bounded_factor() -> None:
     assert new > old >= new * (1 - rank.RECENCY_WEIGHT)
 
 
-@pytest.mark.parametrize(("cosine", "low", "high"), [(0.0, 0, 0), (0.394, 0, 0.01), (0.62, 0.4, 0.6), (0.86, 1, 1), (1.0, 1, 1)])
+@pytest.mark.parametrize(
+    ("cosine", "low", "high"), [(0.0, 0, 0), (0.394, 0, 0.01), (0.62, 0.4, 0.6), (0.86, 1, 1), (1.0, 1, 1)]
+)
 def test_a_cosine_is_read_by_the_models_curve(cosine: float, low: float, high: float) -> None:
     """0 at unrelated, 1 at paraphrase."""
     assert low <= rank.closeness(CURVE, cosine) <= high

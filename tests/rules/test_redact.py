@@ -16,7 +16,8 @@ A62 = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6kL9nP2rS5uV8xY1"
 HEX = "0123456789abcdef"
 SECRETS = {
     "private-key": "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIEow\nabc=\n-----END " + "RSA PRIVATE KEY-----",
-    "aws-access-key": "AKIA" + "IOSFODNN7EXAMPLE"[:16].replace("0", "2").replace("1", "3").replace("8", "4").replace("9", "5"),
+    "aws-access-key": "AKIA"
+    + "IOSFODNN7EXAMPLE"[:16].replace("0", "2").replace("1", "3").replace("8", "4").replace("9", "5"),
     "aws-secret-key": "aws_secret_access_key = " + A62[:40],
     "github-token": "ghp_" + A62[:36],
     "gitlab-token": "glpat-" + A62[:20],
@@ -114,11 +115,18 @@ def test_a_secret_inside_a_private_part_is_counted_once() -> None:
 
 def test_only_private_is_told_from_partly_private() -> None:
     """The caller refuses the first and keeps the second."""
-    for text, expected in (("<private>x</private>", True), (" <private>x</private>\n", True), ("a <private>x", False), ("a", False)):
+    for text, expected in (
+        ("<private>x</private>", True),
+        (" <private>x</private>\n", True),
+        ("a <private>x", False),
+        ("a", False),
+    ):
         assert is_only_private(text, redact(text)[0]) is expected
 
 
-PIECES = st.sampled_from([*SECRETS.values(), *HARMLESS, "<private>", "</private>", "<private ", ">", " ", "\n", "/", "@", "x"])
+PIECES = st.sampled_from(
+    [*SECRETS.values(), *HARMLESS, "<private>", "</private>", "<private ", ">", " ", "\n", "/", "@", "x"]
+)
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))

@@ -14,10 +14,25 @@ import pytest
 from engram import __version__
 from engram.surfaces import cli
 
-COMMANDS = ("save", "search", "get", "stats", "delete", "restore", "call", "mcp", "user", "user add", "migrate", "doctor")
+COMMANDS = (
+    "save",
+    "search",
+    "get",
+    "stats",
+    "delete",
+    "restore",
+    "call",
+    "mcp",
+    "user",
+    "user add",
+    "migrate",
+    "doctor",
+)
 
 
-def engram(folder: Path, *arguments: str, stdin: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
+def engram(
+    folder: Path, *arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """Run the command as a person would, with its own data folder."""
     return subprocess.run(
         [sys.executable, "-m", "engram", *arguments],
@@ -25,13 +40,13 @@ def engram(folder: Path, *arguments: str, stdin: bytes = b"", **env: str) -> sub
         capture_output=True,
         check=False,
         cwd=folder,
-        env={**os.environ, "ENGRAM_DATA_DIR": str(folder / "data"), "ENGRAM_PROJECT": "shop", **env},
+        env={**os.environ, "ENGRAM_DATA_DIR": str(folder / "data"), "ENGRAM_PROJECT": "shop", **(env or {})},
     )
 
 
-def ok(folder: Path, *arguments: str, stdin: bytes = b"", **env: str) -> str:
+def ok(folder: Path, *arguments: str, stdin: bytes = b"", env: dict[str, str] | None = None) -> str:
     """The output of a command that succeeds."""
-    done = engram(folder, *arguments, stdin=stdin, **env)
+    done = engram(folder, *arguments, stdin=stdin, env=env)
     assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
     return done.stdout.decode()
 
@@ -55,7 +70,14 @@ def test_what_is_saved_is_found_read_deleted_and_restored(tmp_path: Path) -> Non
 def test_json_is_printed_on_request(tmp_path: Path) -> None:
     """By every command that prints data."""
     assert "text" in json.loads(ok(tmp_path, "save", "T", "text", "--json"))
-    for arguments in (("search", "text"), ("get", "1"), ("stats",), ("call", "mem_stats"), ("delete", "1"), ("restore", "1")):
+    for arguments in (
+        ("search", "text"),
+        ("get", "1"),
+        ("stats",),
+        ("call", "mem_stats"),
+        ("delete", "1"),
+        ("restore", "1"),
+    ):
         assert json.loads(ok(tmp_path, *arguments, "--json")), arguments
     checks = json.loads(ok(tmp_path, "doctor", "--json"))["checks"]
     assert {check["name"] for check in checks} >= {"key", "model", "disk", "database", "integrity", "words", "vectors"}
@@ -79,7 +101,7 @@ def test_the_text_of_an_earlier_version_is_printed_by_its_commit_id(tmp_path: Pa
     """The ids are those that the history shows."""
     ok(tmp_path, "save", "T", "first text", "--topic-key", "k")
     ok(tmp_path, "save", "T", "second text", "--topic-key", "k")
-    shas = re.findall(r"^- ([0-9a-f]{12}) ", ok(tmp_path, "get", "1", "--history"), re.M)
+    shas = re.findall(r"^- ([0-9a-f]{12}) ", ok(tmp_path, "get", "1", "--history"), re.MULTILINE)
     assert ok(tmp_path, "get", "1", "--version", shas[1]) == "first text\n"
     assert engram(tmp_path, "get", "1", "--version", "1234567").returncode == 4
     assert engram(tmp_path, "get", "1", "--version", "xyz").returncode == 2
@@ -122,7 +144,7 @@ def test_the_version_is_answered_without_the_parser(tmp_path: Path) -> None:
 def test_any_locale_prints_any_text(tmp_path: Path) -> None:
     """Emoji under a Latin code page end no command."""
     ok(tmp_path, "save", "Party 🎉", "数据库 🎉")
-    assert "🎉" in ok(tmp_path, "search", "数据库", PYTHONIOENCODING="cp1252", LC_ALL="C")
+    assert "🎉" in ok(tmp_path, "search", "数据库", env={"PYTHONIOENCODING": "cp1252", "LC_ALL": "C"})
 
 
 def test_exit_statuses_are_those_of_the_codes() -> None:
@@ -132,7 +154,11 @@ def test_exit_statuses_are_those_of_the_codes() -> None:
 
 def test_a_setting_that_is_none_names_its_variable(tmp_path: Path) -> None:
     """Read once, refused with the valid values."""
-    for name, value in (("ENGRAM_MAX_BODY", "lots"), ("ENGRAM_OTHER_PROJECTS", "maybe"), ("ENGRAM_REDACT_SECRETS", "perhaps")):
-        done = engram(tmp_path, "stats", **{name: value})
+    for name, value in (
+        ("ENGRAM_MAX_BODY", "lots"),
+        ("ENGRAM_OTHER_PROJECTS", "maybe"),
+        ("ENGRAM_REDACT_SECRETS", "perhaps"),
+    ):
+        done = engram(tmp_path, "stats", env={name: value})
         assert done.returncode == 2
         assert name in done.stderr.decode()

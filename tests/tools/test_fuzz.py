@@ -12,7 +12,7 @@ from engram.tools import mem, registry
 SEED = 20261201
 QUERIES = 2_000
 HAND_PICKED = (
-    '"', "'", '""', '"unbalanced', "a\"b", "a'b", "fix AND auth", "NOT", "OR OR", "NEAR(a b, 2)", "title:auth", "{title body}: x", "^start",
+    '"', "'", '""', '"unbalanced', 'a"b', "a'b", "fix AND auth", "NOT", "OR OR", "NEAR(a b, 2)", "title:auth", "{title body}: x", "^start",
     "a*", "*", "-minus", "+plus", "(", ")", "()", "[x]", "a:b:c", "multi-agent", "/etc/passwd", "C:\\temp\\x", "%", "_", "%s %d {0}", "${x}",
     "'; drop table memory; --", "1=1", "\\", "\\'", ":name", "::", "a & b | !c", "a:*", "<-> x", "\t\n\r", "   ", "", "...", "?!",
     "😀", "👩‍👩‍👧‍👦", "🇩🇪", "库", "数据", "数据库连接", "デ", "データ", "한국", "ไทย", "ភាសា", "हिन्दी", "שלום עולם", "مرحبا بالعالم", "\u202eabc",

@@ -119,8 +119,8 @@ def test_a_stranger_learns_nothing(name: str, ctx: Context, stranger: Context) -
 
 def ids(ctx: Context) -> list[str]:
     """UUIDs of the caller's memories."""
-    from engram.store.base import Filter, Place
     from engram.store import memories
+    from engram.store.base import Filter, Place
 
     with ctx.engine.store.reading() as tx:
         reach = libraries.reachable(tx, actor_id=ctx.actor_id, email_folded="")

@@ -32,7 +32,7 @@ def bind(arguments: object, parameters: Sequence[Parameter] = TOOL, *, is_destru
     return params.bind(parameters, arguments, tool="toy", is_destructive=is_destructive, body_chars_max=1000)
 
 
-def read(marker: Marker, value: object) -> Any:  # noqa: ANN401 - each marker has its own type
+def read(marker: Marker, value: object) -> Any:
     """The value of a single required parameter."""
     parameter = Parameter(name="it", marker=marker, is_required=True)
     return bind({"it": value}, [parameter]).values["it"]

@@ -29,7 +29,7 @@ def _only_our_tools() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction
 
 def declare(name: str = "toy_find", profile: Profile = "agent") -> Tool:
     def find(
-        ctx: Any,  # noqa: ANN401 - a tool's context is the engine's
+        ctx: Any,
         *,
         query: Annotated[str, Text("What to find.", chars_max=50)],
         scope: Annotated[str, Choice("Where | how.", ("project", "personal"))] = "project",
@@ -51,7 +51,7 @@ def declare(name: str = "toy_find", profile: Profile = "agent") -> Tool:
 
 
 def failing(error: BaseException, output: dict[str, Any] | None = None) -> Tool:
-    def toy_fail(ctx: Any) -> Reply:  # noqa: ANN401 - a tool's context is the engine's
+    def toy_fail(ctx: Any) -> Reply:
         """Fail."""
         del ctx
         raise error
@@ -111,11 +111,11 @@ def test_a_sound_tool_has_no_problems() -> None:
 def test_the_lint_finds_what_clients_reject() -> None:
     """Each kind of mistake in a declaration is a problem."""
 
-    def toy_bad(ctx: Any, *, limit: Annotated[int, Int("", minimum=1, maximum=5)] = 9) -> Reply:  # noqa: ANN401 - as above
+    def toy_bad(ctx: Any, *, limit: Annotated[int, Int("", minimum=1, maximum=5)] = 9) -> Reply:
         raise NotImplementedError(ctx, limit)
 
     def toy_twice(
-        ctx: Any,  # noqa: ANN401 - as above
+        ctx: Any,
         *,
         a_b: Annotated[str, Text("One.", chars_max=1)],
         scope: Annotated[str, Choice("Two.", ("x",), aliases=("aB",))] = "y",
@@ -163,7 +163,7 @@ def test_two_tools_cannot_have_one_name() -> None:
 def test_a_parameter_without_a_marker_fails_at_import() -> None:
     """A parameter without a description and a limit cannot be declared."""
 
-    def toy_bare(ctx: Any, *, text: str) -> Reply:  # noqa: ANN401 - as above
+    def toy_bare(ctx: Any, *, text: str) -> Reply:
         return Reply(f"{ctx}{text}")
 
     with pytest.raises(ValueError, match="text"):
@@ -212,7 +212,7 @@ def test_a_call_returns_the_text_and_says_what_it_did_not_do() -> None:
 def test_a_lowered_limit_is_a_note_where_nothing_was_counted() -> None:
     """Without a count of what is shown, the answer names the number that was too large."""
 
-    def toy_around(ctx: Any, *, before: Annotated[int, Int("B.", minimum=0, maximum=50, is_capped=True)] = 5) -> Reply:  # noqa: ANN401 - as above
+    def toy_around(ctx: Any, *, before: Annotated[int, Int("B.", minimum=0, maximum=50, is_capped=True)] = 5) -> Reply:
         """Look around."""
         return Reply(f"{ctx} {before}")
 
@@ -224,7 +224,7 @@ def test_a_lowered_limit_is_a_note_where_nothing_was_counted() -> None:
 def test_a_json_tool_answers_one_object_and_its_text() -> None:
     """Structured content and text are the same; warnings are a field."""
 
-    def toy_count(ctx: Any, *, id: Annotated[str, Id("Which.")]) -> dict[str, Any]:  # noqa: A002, ANN401 - the name is the contract's
+    def toy_count(ctx: Any, *, id: Annotated[str, Id("Which.")]) -> dict[str, Any]:  # noqa: A002 - the name is the contract's
         """Count."""
         del ctx
         return {"count": 2, "id": id, "name": "é"}
@@ -277,7 +277,7 @@ def test_a_destructive_tool_is_not_run_with_an_unknown_key() -> None:
 def test_the_body_limit_is_the_settings() -> None:
     """A body may be as long as the settings say, to the character."""
 
-    def toy_save(ctx: Any, *, content: Annotated[str, Text("Text.", chars_max="body")]) -> Reply:  # noqa: ANN401 - as above
+    def toy_save(ctx: Any, *, content: Annotated[str, Text("Text.", chars_max="body")]) -> Reply:
         """Save."""
         return Reply(f"{ctx} {len(content)}")
 

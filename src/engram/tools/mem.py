@@ -237,8 +237,10 @@ def mem_capture_passive(
     sub-agent or of yourself."""
     got = capture.capture(ctx, content, source=source, where=Where(project=project, session=session_id))
     lines = [
-        f"Passive capture complete: extracted={got.extracted} saved={got.saved} duplicates={got.duplicates}"
-        f" skipped={got.skipped}",
+        (
+            f"Passive capture complete: extracted={got.extracted} saved={got.saved} duplicates={got.duplicates}"
+            f" skipped={got.skipped}"
+        ),
         *text.redaction_lines(got.redactions),
     ]
     if got.private:

@@ -15,7 +15,7 @@ from engram.surfaces import wire
 
 if __name__ == "__main__":
     wire.take_wire()
-    print("printed at start \N{PARTY POPPER}")  # noqa: T201 - the noise is the test
+    print("printed at start \N{PARTY POPPER}")
 
 from engram.errors import EngramError, Unavailable
 from engram.surfaces import mcp, stdio
@@ -48,7 +48,7 @@ def noise(ctx: str, *, way: Annotated[str, Choice("How.", ("print", "fd", "c", "
     """Write to what other programs call standard output."""
     del ctx
     if way == "print":
-        print("printed in a call \N{PARTY POPPER}")  # noqa: T201 - the noise is the test
+        print("printed in a call \N{PARTY POPPER}")
     elif way == "fd":
         os.write(1, b"written to descriptor 1\n")
     elif way == "c":
