@@ -33,6 +33,7 @@ parser = Parser(
     version=f"engram {__version__}",
     version_flags=["--version"],
     help_on_error=False,
+    result_action="return_value",
 )
 user_parser = Parser(name="user", help="People who may use a shared database.")
 parser.command(user_parser)

@@ -1,0 +1,33 @@
+"""What we promise, where it is written, and the test that holds it. Enforced both ways by test_promises.py."""
+
+from __future__ import annotations
+
+TOOLS = "tests/tools/test_mem.py"
+
+PROMISES: dict[str, tuple[str, str]] = {
+    # tool or behaviour: (source, test)
+    "mem_save": ("mem.md, Saving", f"{TOOLS}::test_first_lines_are_exact"),
+    "mem_search": ("mem.md, Finding", "tests/engine/test_search.py::test_a_note_is_found_in_other_words"),
+    "mem_context": ("mem.md, Finding", f"{TOOLS}::test_context_stays_within_its_budget"),
+    "mem_session_summary": ("mem.md, Sessions", "tests/engine/test_sessions.py::test_a_session_has_one_summary_which_a_second_call_revises"),
+    "mem_session_start": ("mem.md, Sessions", "tests/engine/test_sessions.py::test_a_session_idle_for_a_day_reads_as_ended_and_is_reopened"),
+    "mem_session_end": ("mem.md, Sessions", "tests/engine/test_sessions.py::test_ending_again_without_a_summary_keeps_the_earlier_one"),
+    "mem_get_observation": ("mem.md, Finding", f"{TOOLS}::test_parts_of_a_long_text_are_read_by_offset"),
+    "mem_suggest_topic_key": ("mem.md, Saving", "tests/rules/test_topics.py::test_a_suggested_key_is_a_key"),
+    "mem_capture_passive": ("mem.md, Saving", "tests/engine/test_sessions.py::test_a_capture_is_one_event_and_each_learning_once_per_project"),
+    "mem_save_prompt": ("mem.md, Saving", "tests/engine/test_sessions.py::test_prompts_are_the_persons_own_and_stay_out_of_search"),
+    "mem_update": ("mem.md, Saving", "tests/engine/test_update.py::test_only_what_is_given_changes_and_the_earlier_text_stays"),
+    "mem_delete": ("mem.md, Admin", "tests/engine/test_ledger.py::test_a_hard_delete_leaves_no_row_and_no_text_in_any_table"),
+    "mem_stats": ("mem.md, Admin", f"{TOOLS}::test_statistics_count_what_is_there"),
+    "mem_timeline": ("mem.md, Admin", f"{TOOLS}::test_a_timeline_shows_neighbours_and_totals"),
+    "an acknowledged save survives kill -9": ("common.md, Durability", "tests/test_durability.py::test_every_acknowledged_save_is_found_after_kills"),
+    "a crash leaves the state before or after": ("issue Core, Faults", "tests/test_atomic.py::test_a_failure_at_any_statement_leaves_the_state_before"),
+    "no role reads as not found": ("common.md, Roles", f"{TOOLS}::test_a_stranger_learns_nothing"),
+    "one event for each writing verb": ("design.md, 1", f"{TOOLS}::test_a_writer_leaves_one_event_and_a_reader_none"),
+    "bounded statements": ("style.md, Tests", f"{TOOLS}::test_a_tool_keeps_its_statement_budget_however_many_rows_there_are"),
+    "both backends agree": ("design.md, 1", "tests/test_congruence.py::test_both_backends_answer_alike"),
+    "commit ids are Git's": ("team.md, Objects", "tests/engine/test_update.py::test_commit_ids_are_those_that_git_computes"),
+    "rows are sealed": ("design.md, 2", "tests/engine/test_ledger.py::test_every_sealed_row_has_the_seal_of_its_values"),
+    "old databases open": ("issue Core, Must show 6", "tests/test_schema.py::test_a_database_of_every_schema_version_opens"),
+    "layers": ("design.md, 3", "tests/test_layers.py::test_a_module_imports_only_from_its_own_row_and_below"),
+}  # fmt: skip
