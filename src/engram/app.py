@@ -183,6 +183,7 @@ class App:
     def idle(self) -> None:
         """Let go of the model, the vectors and the connections; the next call loads what it needs."""
         self.worker.finish(5.0)
+        self.worker.pause()
         self.embedder.drop()
         self.store.drop()
 

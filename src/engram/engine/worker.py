@@ -78,12 +78,14 @@ class Worker:
         self._idle.set()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._is_paused = False
 
     def wake(self, chunk_ids: Sequence[int]) -> None:
         """These chunks wait for a vector."""
         if not chunk_ids:
             return
         with self._lock:
+            self._is_paused = False
             self._due.extend(chunk_ids)
             self._idle.clear()
             if self._thread is None or not self._thread.is_alive():
@@ -100,6 +102,10 @@ class Worker:
     def finish(self, timeout_s: float) -> bool:
         """Wait until everything written here has its vector, at most so long; whether it has."""
         return self._idle.wait(timeout_s)
+
+    def pause(self) -> None:
+        """Look for leftovers no more until something is written again."""
+        self._is_paused = True
 
     def stop(self) -> None:
         """End the thread after the batch at hand."""
@@ -145,7 +151,7 @@ class Worker:
                 return
             self._idle.set()
             self._wake.clear()
-        self._wake.wait(ROUND_S)
+        self._wake.wait(None if self._is_paused else ROUND_S)
 
 
 def work_off(engine: Engine, chunk_ids: Sequence[int], *, seconds: float) -> int:

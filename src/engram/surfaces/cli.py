@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram import __version__
-from engram.errors import EngramError
+from engram.errors import EngramError, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +50,14 @@ def run(arguments: Sequence[str]) -> int:
         return 130
 
 
+def working_folder() -> Path | None:
+    """Where the caller works; None where that folder is gone."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
 def _serve(arguments: list[str]) -> int:
     """``engram mcp``: serve the tools on the standard streams."""
     import argparse  # noqa: PLC0415 - 2 ms that --version need not pay
@@ -62,10 +71,8 @@ def _serve(arguments: list[str]) -> int:
 
     wire.take_wire()
     from dataclasses import replace  # noqa: PLC0415
-    from pathlib import Path  # noqa: PLC0415
 
     from engram import settings as configuration  # noqa: PLC0415
-    from engram.errors import Invalid  # noqa: PLC0415
     from engram.surfaces import mcp  # noqa: PLC0415 - as above
     from engram.tools import mem, registry  # noqa: PLC0415
     from engram.tools.instructions import instructions  # noqa: PLC0415
@@ -75,19 +82,28 @@ def _serve(arguments: list[str]) -> int:
     if given.project:
         settings = replace(settings, project=given.project)
     tools = registry.select(given.tools or settings.tools)
-    if settings.database_url and not settings.token:
-        raise Invalid(
-            "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
-            hint="Ask the operator for a token: `engram user add NAME` prints one",
-        )
-    folder = Path.cwd()
+    folder = working_folder()
 
     def open_app() -> mcp.App:
         from engram.app import App  # noqa: PLC0415 - database and model come after the handshake
 
         return App(settings, folder=folder)
 
-    return mcp.serve(tools, open_app, instructions=instructions(tool.name for tool in tools), version=__version__)
+    ready: list[mcp.App] = []
+    if settings.database_url:
+        try:
+            ready.append(open_app())  # who calls, and the key, are known before anything is answered
+        except Unavailable:
+            pass  # a server that is down now may be up for the first call
+        except EngramError as error:
+            print(f"engram: {error.line()}", file=sys.stderr)
+            return EXIT_STATUS["invalid"]
+    return mcp.serve(
+        tools,
+        lambda: ready.pop() if ready else open_app(),
+        instructions=instructions(tool.name for tool in tools),
+        version=__version__,
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from engram.embed import tokenizer_path
 from engram.engine import lifecycle, users
 from engram.errors import EngramError, Invalid
 from engram.store import health
-from engram.surfaces.cli import EXIT_STATUS
+from engram.surfaces.cli import EXIT_STATUS, working_folder
 from engram.tools import mem, registry
 
 FINISH_S = 2.0  # a command makes the vectors of its own rows before it ends, at most so long
@@ -72,7 +72,7 @@ def _with_stdin(arguments: Sequence[str]) -> list[str]:
 
 @contextmanager
 def _open() -> Generator[app.App]:
-    opened = app.App(configuration.read(os.environ), folder=Path.cwd())
+    opened = app.App(configuration.read(os.environ), folder=working_folder())
     try:
         yield opened
         opened.worker.finish(FINISH_S)
