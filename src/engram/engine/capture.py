@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engram.engine import access, index, places, sessions
 from engram.engine.ledger import Ledger, salted
-from engram.engine.memories import NEW, REVISED, UNCHANGED, Saved, Where, decide, draw, insert, revise
+from engram.engine.memories import NEW, REVISED, UNCHANGED, Saved, Where, decide, deposit, draw, insert, revise
 from engram.engine.prepare import Prepared, prepare
 from engram.errors import Invalid
 from engram.model import (
@@ -58,24 +58,13 @@ def save_prompt(ctx: Context, content: str, where: Where) -> Saved:
     )
     draft = replace(ready.draft, kind=KIND_PROMPT, memory_type=memory_type_of(KIND_PROMPT))
     ready = replace(ready, draft=draft, redactions=redactions)
-    with ctx.engine.store.writing() as tx:
-        who = access.reach(tx, ctx)
-        places.require_personal(who)
-        target = places.target(tx, ctx, who, project=where.project, scope=SCOPE_PERSONAL)
-        namespace, _ = places.open_namespace(tx, target)
-        session, was_guessed = sessions.attach(tx, ctx, namespace, wanted=where.session)
-        sessions.touch(tx, session)
-        memory = insert(tx, ctx, ready, namespace, session)
-        return Saved(
-            memory=memory,
-            label=who.label(memory),
-            what=NEW,
-            project=namespace.name,
-            session=session.name,
-            session_was_guessed=was_guessed,
-            redactions=redactions,
-            notes=(target.note,) if target.note else (),
-        )
+    with ctx.engine.store.reading() as tx:
+        places.require_personal(access.reach(tx, ctx))
+
+    def act(tx: Tx, namespace: Namespace, session: Session) -> Saved:
+        return Saved(memory=insert(tx, ctx, ready, namespace, session), label="", what=NEW)
+
+    return deposit(ctx, ready, replace(where, scope=SCOPE_PERSONAL), act)
 
 
 def save_summary(ctx: Context, content: str, where: Where) -> Saved:
@@ -84,24 +73,13 @@ def save_summary(ctx: Context, content: str, where: Where) -> Saved:
         project = places.target(tx, ctx, access.reach(tx, ctx), project=where.project, scope=SCOPE_PROJECT).name
     title = f"Session summary: {project}, {times.show_date(ctx.engine.store.clock())}"
     ready = prepare(ctx.engine, Draft(title=title, body=content, kind=KIND_SUMMARY, source=ctx.client))
-    with ctx.engine.store.writing() as tx:
-        who = access.reach(tx, ctx)
-        target = places.target(tx, ctx, who, project=where.project, scope=SCOPE_PROJECT)
-        place = f"{target.library.id}:{names.fold_name(target.name)}:{SCOPE_PROJECT}"
-        tx.lock(f"same:{place}:{ready.same_hash}", f"summary:{place}")
-        namespace, _ = places.open_namespace(tx, target)
-        session, was_guessed = sessions.attach(tx, ctx, namespace, wanted=where.session)
-        saved = _summary(tx, ctx, ready, namespace, session)
-        sessions.touch(tx, session)
-        return replace(
-            saved,
-            label=who.label(saved.memory),
-            project=namespace.name,
-            session=session.name,
-            session_was_guessed=was_guessed,
-            redactions=ready.redactions,
-            notes=(target.note,) if target.note else (),
-        )
+    return deposit(
+        ctx,
+        ready,
+        where,
+        lambda tx, namespace, session: _summary(tx, ctx, ready, namespace, session),
+        also_lock="summary",
+    )
 
 
 def _summary(tx: Tx, ctx: Context, ready: Prepared, namespace: Namespace, session: Session) -> Saved:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -69,17 +70,31 @@ def remember(ctx: Context, draft: Draft, where: Where) -> Saved:
         Invalid: a field is over its limit, blank or only private.
     """
     ready = prepare(ctx.engine, replace(draft, scope=where.scope, source=draft.source or ctx.client))
+    return deposit(ctx, ready, where, lambda tx, namespace, session: decide(tx, ctx, ready, namespace, session))
+
+
+def deposit(
+    ctx: Context, ready: Prepared, where: Where, act: Callable[[Tx, Namespace, Session], Saved], *, also_lock: str = ""
+) -> Saved:
+    """One save's transaction: find place and session, do ``act`` under the locks of its checks, and say what was done.
+
+    Args:
+        ready: The draft; its text and topic key are locked in its place.
+        where: Where the caller wants it to go.
+        act: Writes it.
+        also_lock: One more thing that ``act`` checks in the place.
+    """
     with ctx.engine.store.writing() as tx:
         who = access.reach(tx, ctx)
         target = places.target(tx, ctx, who, project=where.project, scope=where.scope)
         place = f"{target.library.id}:{names.fold_name(target.name)}:{where.scope}"
         keys = [f"same:{place}:{ready.same_hash}"]
-        if ready.draft.topic_key:
-            keys.append(f"topic:{place}:{ready.draft.topic_key}")
+        keys += [f"topic:{place}:{ready.draft.topic_key}"] if ready.draft.topic_key else []
+        keys += [f"{also_lock}:{place}"] if also_lock else []
         tx.lock(*keys)
         namespace, _ = places.open_namespace(tx, target)
         session, was_guessed = sessions.attach(tx, ctx, namespace, wanted=where.session)
-        saved = decide(tx, ctx, ready, namespace, session)
+        saved = act(tx, namespace, session)
         sessions.touch(tx, session)
         return replace(
             saved,
