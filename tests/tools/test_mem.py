@@ -282,3 +282,23 @@ def test_a_timeline_shows_neighbours_and_totals(ctx: Context, clock: Clock) -> N
     assert [n for n in range(1, 6) if f"#{n} " in text] == [2, 3, 4]
     assert text.splitlines()[-1] == "Shown: 3 | In the session: 5"
     assert "Shown: 1 |" in call(ctx, "mem_timeline", observation_id=3, before=0, after=0)
+
+
+def test_a_hit_of_another_project_says_so_in_its_header(ctx: Context) -> None:
+    """Project and library stand beside the title, and one line says that the current project had nothing."""
+    call(ctx, "mem_save", title="Rotation", content="Password rotation runs every night", project="ops")
+    text = call(ctx, "mem_search", query="when does the password rotation run")
+    assert "[1] #1 (manual) - Rotation [project ops, library Personal]" in text
+    assert text.splitlines()[-1] == "Nothing relevant in project shop: these are from other projects."
+    assert "[1] #1 (manual) - Rotation\n" in call(ctx, "mem_search", query="password rotation", project="ops")
+
+
+def test_context_lists_sessions_then_prompts_then_memories(ctx: Context) -> None:
+    """Each entry with its number, date and type."""
+    prepare(ctx)
+    call(ctx, "mem_save_prompt", content="fix the login")
+    text = call(ctx, "mem_context", project="shop")
+    places = [text.index(part) for part in ("Recent sessions:", "Recent prompts:", "Memories:")]
+    assert places == sorted(places)
+    assert "- #2 2026-09-21 [prompt] fix the login" in text
+    assert "- #1 2026-09-21 [manual] Pool size: We use 6 connections" in text

@@ -58,8 +58,6 @@ def save_prompt(ctx: Context, content: str, where: Where) -> Saved:
     )
     draft = replace(ready.draft, kind=KIND_PROMPT, memory_type=memory_type_of(KIND_PROMPT))
     ready = replace(ready, draft=draft, redactions=redactions)
-    with ctx.engine.store.reading() as tx:
-        places.require_personal(access.reach(tx, ctx))
 
     def act(tx: Tx, namespace: Namespace, session: Session) -> Saved:
         return Saved(memory=insert(tx, ctx, ready, namespace, session), label="", what=NEW)

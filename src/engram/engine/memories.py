@@ -86,6 +86,8 @@ def deposit(
     """
     with ctx.engine.store.writing() as tx:
         who = access.reach(tx, ctx)
+        if where.scope == SCOPE_PERSONAL:
+            places.require_personal(who)
         target = places.target(tx, ctx, who, project=where.project, scope=where.scope)
         place = f"{target.library.id}:{names.fold_name(target.name)}:{where.scope}"
         keys = [f"same:{place}:{ready.same_hash}"]

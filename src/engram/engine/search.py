@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from engram.engine.access import Reach
     from engram.engine.context import Context, Engine
-    from engram.store.base import Filter, Tx
+    from engram.store.base import Facets, Filter, Tx
     from engram.store.chunks import Chunk, Unembedded
 
 WORD_CANDIDATES = 300
@@ -52,6 +52,7 @@ class Hit:
     label: str
     project: str
     library: str  # empty: the bound one
+    library_name: str
     score: float  # 0..1, the one that ordered
     preview: str
 
@@ -73,7 +74,7 @@ class Found:
 class Extras:
     """Vectors that a search made itself, not stored yet."""
 
-    vectors: dict[int, np.ndarray] = field(default_factory=dict)
+    vectors: dict[int, tuple[Facets, np.ndarray]] = field(default_factory=dict)
     is_done: bool = False
 
 
@@ -100,7 +101,7 @@ def search(ctx: Context, query: str, *, project: str = "", scope: str = "", type
             covered = places.read_scope(tx, ctx, who, project=project, scope=scope, types=types)
             if types == (KIND_PROMPT,):
                 covered = replace(covered, where=places.prompts(who), can_widen=False)
-            waiting = [] if extras.is_done else chunks.unembedded_in(tx, covered.where, MADE_MAX)
+            waiting = [] if extras.is_done else _waiting(tx, who, covered)
             if not waiting:
                 return _found(tx, ctx, who, covered, question, extras, limit)
         extras = make_vectors(ctx.engine, waiting)  # outside the transaction, then once more
@@ -121,6 +122,16 @@ def ask(engine: Engine, query: str) -> Question:
     return Question(text=query, terms=terms, names=names, vector=vector, words_only=reason)
 
 
+def _waiting(tx: Tx, who: Reach, covered: places.Scope) -> list[Unembedded]:
+    """What has no vector yet of the scope, and then of the projects that may be looked at next."""
+    waiting = chunks.unembedded_in(tx, covered.where, MADE_MAX)
+    if covered.can_widen and len(waiting) < MADE_MAX:
+        known = {item.chunk_id for item in waiting}
+        rest = chunks.unembedded_in(tx, places.others(who, covered), MADE_MAX - len(waiting))
+        waiting += [item for item in rest if item.chunk_id not in known]
+    return waiting
+
+
 def make_vectors(engine: Engine, waiting: list[Unembedded]) -> Extras:
     """Vectors of chunks that have none, for at most MADE_S_MAX; the worker stores them."""
     extras = Extras(is_done=True)
@@ -128,8 +139,8 @@ def make_vectors(engine: Engine, waiting: list[Unembedded]) -> Extras:
     for item in waiting:
         if time.monotonic() > until:
             break
-        extras.vectors[item.chunk_id] = index.embed(engine.embedder, item)
-    engine.worker.keep([(chunk_id, vector) for chunk_id, vector in extras.vectors.items()])
+        extras.vectors[item.chunk_id] = (item.facets, index.embed(engine.embedder, item))
+    engine.worker.keep([(chunk_id, vector) for chunk_id, (_, vector) in extras.vectors.items()])
     return extras
 
 
@@ -146,7 +157,8 @@ def _found(
     hits = _hits(tx, who, question, exact, scored, limit)
     pending = 0
     if question.vector is not None:
-        pending = max(0, chunks.count_pending(tx, where) - len(extras.vectors))
+        made = sum(where.covers(facets) for facets, _ in extras.vectors.values())
+        pending = max(0, chunks.count_pending(tx, where) - made)
     words_only = [] if exact or not question.words_only else [f"searched by words alone: {question.words_only}"]
     return Found(
         hits=tuple(hits),
@@ -256,7 +268,11 @@ def _by_vectors(
     """Chunk id -> cosine of the nearest chunks, and the true one of every candidate that words brought."""
     if question.vector is None:
         return {}
-    cosines = {chunk_id: float(vector @ question.vector) for chunk_id, vector in extras.vectors.items()}
+    cosines = {
+        chunk_id: float(vector @ question.vector)
+        for chunk_id, (facets, vector) in extras.vectors.items()
+        if where.covers(facets)
+    }
     model = chunks.model_id(tx, engine.embedder.model_id)
     if model is None:
         return cosines
@@ -299,6 +315,7 @@ def _hits(
             memory=memory,
             label=who.label(memory),
             project=spaces.get((memory.library_id, memory.namespace_id), ""),
+            library_name=who.libraries[memory.library_id][0].name,
             library="" if memory.library_id == who.bound.id else who.libraries[memory.library_id][0].name,
             score=score,
             preview=preview(memory.body, span, question.terms, count_tokens=index.tokens().count),

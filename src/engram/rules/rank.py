@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 K1 = 1.2
 B = 0.75
 TYPICAL_LENGTH = 60.0  # weighted words; used until a library has an average of its own
-PROSE_VECTOR_WEIGHT = 0.64
+PROSE_VECTOR_WEIGHT = 0.70
 CODE_VECTOR_WEIGHT = 0.9
 IDENTIFIER_VECTOR_WEIGHT = 0.5
 RECENCY_WEIGHT = 0.05

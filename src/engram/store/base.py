@@ -58,6 +58,16 @@ class Filter:
         """The libraries covered, each once, in order of id."""
         return tuple(sorted({place.library_id for place in self.places}))
 
+    def covers(self, facets: Facets) -> bool:
+        """Whether a chunk with these facets is covered: for what is not in the indexes yet."""
+        is_inside = any(
+            place.library_id == facets.library_id
+            and place.place == facets.place
+            and place.namespace_id in ("", facets.namespace_id)
+            for place in self.places
+        )
+        return is_inside and (not self.types or facets.kind in self.types or facets.memory_type in self.types)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:

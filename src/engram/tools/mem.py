@@ -116,7 +116,9 @@ def mem_search(
             lines.append(line)
         return Reply("\n".join(lines), notes=tuple(notes), shown=0)
     lines = [f"Found {len(found.hits)} memories:"]
-    body = [line for i, hit in enumerate(found.hits, 1) for line in text.hit_lines(i, hit)]
+    body = [
+        line for i, hit in enumerate(found.hits, 1) for line in text.hit_lines(i, hit, is_elsewhere=found.is_elsewhere)
+    ]
     lines.append(text.fenced(body))
     if found.is_elsewhere:
         lines.append(f"Nothing relevant in project {markers.escape(found.name)}: these are from other projects.")

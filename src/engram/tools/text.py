@@ -58,20 +58,20 @@ def fenced(lines: Iterable[str]) -> str:
     return markers.fence("\n".join(lines))
 
 
-def hit_lines(number: int, hit: Hit) -> list[str]:
-    """One search hit: what it is, the words around the match, where it is from."""
+def hit_lines(number: int, hit: Hit, *, is_elsewhere: bool = False) -> list[str]:
+    """One search hit: what it is, the words around the match, where it is from; twice said where that is elsewhere."""
     memory = hit.memory
-    facts = [times.show_date(memory.updated_at), hit.project, memory.scope, f"{hit.score:.2f}"]
-    if hit.library:
-        facts[1] = f"{hit.library}/{hit.project}"
+    project = f"{hit.library}/{hit.project}" if hit.library else hit.project
+    facts = [times.show_date(memory.updated_at), project, memory.scope, f"{hit.score:.2f}"]
     if memory.revision > 1:
         facts.append(f"revision {memory.revision}")
     if memory.is_archived:
         facts.append("superseded")
+    place = f" [project {hit.project}, library {hit.library_name}]" if is_elsewhere else ""
     return [
-        f"[{number}] {hit.label} ({kind_of(memory)}) - {title_of(memory)}",
+        f"[{number}] {hit.label} ({kind_of(memory)}) - {title_of(memory)}{markers.escape(place)}",
         f"    {markers.escape(hit.preview)}",
-        f"    {' | '.join(facts)}",
+        f"    {markers.escape(' | '.join(facts))}",
     ]
 
 
@@ -83,6 +83,13 @@ def list_line(shown: Shown, tokens_max: int = LINE_TOKENS_MAX) -> str:
     if body.rstrip(".") == memory.title.rstrip("."):
         return head
     return f"{head}: {markers.escape(body)}"
+
+
+def prompt_line(shown: Shown) -> str:
+    """One prompt in a list: it has no title but its own words."""
+    memory = shown.memory
+    date = times.show_date(memory.created_at)
+    return f"- {shown.label} {date} [{memory.kind}] {markers.escape(one_line(memory.body))}"
 
 
 def session_line(shown: SessionShown) -> str:
@@ -125,12 +132,8 @@ def context_text(recent: Recent, tokens_max: int) -> str:
     reserve = index.tokens().count(f"{first} {markers.START} {markers.END}") + 60
     budget = Budget(max(tokens_max - reserve, 0))
     budget.add([session_line(item) for item in recent.sessions], heading="Recent sessions:")
+    budget.add([prompt_line(item) for item in recent.prompts], heading="Recent prompts:")
     budget.add([list_line(item) for item in recent.memories], heading="Memories:")
-    budget.add(
-        [f"- {p.label} {times.show_date(p.memory.created_at)} {markers.escape(one_line(p.memory.body))}"
-         for p in recent.prompts],
-        heading="Recent prompts:",
-    )  # fmt: skip
     for name, items in recent.elsewhere:
         budget.add([list_line(item) for item in items], heading=f"Project {name}:")
     lines = [first, fenced(budget.lines)]
