@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from engram.rules import tokens
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -80,34 +82,9 @@ def words_of(text: str) -> list[str]:
 
     Lower case without accents, cut at white space and punctuation. What has neither letter nor digit is no word.
     """
-    runs = "".join(map(_normal, text)).split()
-    return [run for run in runs if any(map(str.isalnum, run))]
+    return [word for word in tokens.words_of(text) if any(map(str.isalnum, word))]
 
 
 @lru_cache(maxsize=4096)
 def _script(letter: str) -> str:
     return "LATIN" if letter.isascii() else unicodedata.name(letter, "").partition(" ")[0]
-
-
-@lru_cache(maxsize=4096)
-def _normal(character: str) -> str:
-    """What the tokenizer makes of one character; ideographs are words of their own."""
-    if character in "\t\n\r":
-        return " "
-    if unicodedata.category(character).startswith("C") or character == "\N{REPLACEMENT CHARACTER}":
-        return ""
-    parts = "".join(_part(part) for part in unicodedata.normalize("NFD", character))
-    return f" {parts} " if _is_ideograph(character) else parts
-
-
-def _part(character: str) -> str:
-    category = unicodedata.category(character)
-    if category == "Mn":
-        return ""
-    if character.isspace() or category.startswith("P") or (character.isascii() and not character.isalnum()):
-        return " "
-    return character.lower()
-
-
-def _is_ideograph(character: str) -> bool:
-    return unicodedata.name(character, "").startswith("CJK ") and character.isalpha()
