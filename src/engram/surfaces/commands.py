@@ -182,6 +182,39 @@ def get(
 
 
 @parser.command
+def update(
+    id: str,
+    /,
+    *,
+    title: str | None = None,
+    content: str | None = None,
+    type: str | None = None,
+    project: str | None = None,
+    scope: Scope = None,
+    topic_key: Annotated[str | None, Parameter(help="New key; an empty one clears it.")] = None,
+    json: Json = False,
+) -> int:
+    """Correct a memory: give only what changes; the earlier text stays in its history."""
+    arguments = {
+        "id": id, "title": title, "content": content, "type": type, "project": project, "scope": scope,
+        "topic_key": topic_key,
+    }  # fmt: skip
+    return _call("mem_update", arguments, is_json=json)
+
+
+@parser.command
+def context(*, project: Project = "", scope: Scope = None, limit: int = 20, json: Json = False) -> int:
+    """Print what happened lately: sessions, prompts and memories."""
+    return _call("mem_context", {"project": project, "scope": scope, "limit": limit}, is_json=json)
+
+
+@parser.command
+def timeline(id: str, /, *, before: int = 5, after: int = 5, json: Json = False) -> int:
+    """Print what came just before and after a memory in its session."""
+    return _call("mem_timeline", {"observation_id": id, "before": before, "after": after}, is_json=json)
+
+
+@parser.command
 def stats(*, json: Json = False) -> int:
     """Print how much is remembered."""
     return _call("mem_stats", {}, is_json=json)
