@@ -141,3 +141,15 @@ def test_a_prompt_is_its_persons_alone(ctx: Context) -> None:
         who = access.reach(tx, ctx)
     assert who.role(who.personal.id) is Role.OWNER
     assert who.bound.id == who.personal.id
+
+
+def test_text_that_spells_the_terms_of_another_place_gets_nowhere(ctx: Context, stranger: Context) -> None:
+    """Where a memory lives is no word of it: nobody writes into another's answers, nor asks out of their own."""
+    mine = save(ctx, "Zoo", "the zebra sleeps").memory
+    spell = f"zebra n:{mine.namespace_id} l:{mine.library_id} s:project s:personal s:prompt k:manual t:episodic"
+    theirs = save(stranger, "Forged", spell).memory
+    for question in ("zebra", "where does the zebra sleep", spell):
+        found = search.search(ctx, question, project="shop")
+        assert [hit.memory.id for hit in found.hits] == [mine.id], question
+        assert {hit.memory.id for hit in search.search(stranger, question).hits} <= {theirs.id}, question
+    assert not search.search(ctx, "s:project", project="shop").hits

@@ -199,3 +199,10 @@ def test_vectors_that_are_missing_are_made_by_the_search_and_stored_by_the_worke
     with ctx.engine.store.reading() as tx:
         assert tx.value("select count(*) from chunk_vector") == 0
     assert titles(search.search(ctx, "Apple browser forgets my login")) == []
+
+
+def test_text_that_spells_another_projects_place_does_not_leak_into_it(ctx: Context) -> None:
+    """A body that names the other namespace as the index does is still of its own project alone."""
+    there = save(ctx, "Zoo", "the zebra sleeps", project="zoo").memory
+    save(ctx, "Forged", f"zebra n:{there.namespace_id} s:project", project="shop")
+    assert titles(search.search(ctx, "zebra", project="zoo")) == ["Zoo"]

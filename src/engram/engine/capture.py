@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 from engram.engine import access, index, places, sessions
 from engram.engine.ledger import Ledger, salted
-from engram.engine.memories import NEW, REVISED, UNCHANGED, Saved, Where, decide, deposit, draw, insert, revise
+from engram.engine.memories import (
+    NEW,
+    REVISED,
+    UNCHANGED,
+    Saved,
+    Where,
+    decide,
+    deposit,
+    draw,
+    insert,
+    is_held_as,
+    revise,
+)
 from engram.engine.prepare import Prepared, prepare
 from engram.errors import Invalid
 from engram.model import (
@@ -85,6 +97,8 @@ def _summary(tx: Tx, ctx: Context, ready: Prepared, namespace: Namespace, sessio
     held = None
     if not session.name.startswith(sessions.MANUAL_PREFIX):
         held = rows.summary_of(tx, library_id=session.library_id, session_id=session.id)
+    if held is not None and not is_held_as(tx, held):  # changed meanwhile: what stands now is what is revised
+        held = rows.summary_of(tx, library_id=session.library_id, session_id=session.id)
     if held is None:
         return decide(tx, ctx, ready, namespace, session)
     if held.body == ready.draft.body:
@@ -138,7 +152,8 @@ def _unknown(tx: Tx, ready: list[Prepared], namespace: Namespace) -> list[Prepar
     for item in ready:
         if item.same_hash in fresh:
             continue
-        if not rows.same(tx, library_id=namespace.library_id, namespace_id=namespace.id, same_hash=item.same_hash):
+        known = rows.same(tx, library_id=namespace.library_id, namespace_id=namespace.id, same_hash=item.same_hash)
+        if all(memory.scope != SCOPE_PROJECT for memory, _, _ in known):  # a prompt or personal note is none of these
             fresh[item.same_hash] = item
     return list(fresh.values())
 

@@ -13,6 +13,7 @@ from engram.engine.prepare import Prepared, kind, prepare, topic_key
 from engram.errors import Conflict, Invalid, NotFound
 from engram.model import (
     DUPLICATE_WINDOW_MS,
+    KIND_PROMPT,
     SCOPE_PERSONAL,
     SCOPE_PROJECT,
     Draft,
@@ -154,9 +155,15 @@ def _repeat(tx: Tx, ready: Prepared, namespace: Namespace) -> Memory | None:
         is_same = (memory.scope, memory.kind, memory.title) == (draft.scope, draft.kind, draft.title)
         is_recent = tx.now - (seen_at or memory.created_at) <= DUPLICATE_WINDOW_MS
         has_other_key = bool(draft.topic_key) and memory.topic_key not in (None, draft.topic_key)
-        if is_same and is_recent and not has_other_key:
+        if is_same and is_recent and not has_other_key and is_held_as(tx, memory):
             return memory
     return None
+
+
+def is_held_as(tx: Tx, memory: Memory) -> bool:
+    """Hold the row; whether it still is as it was read, without a hold, a moment ago."""
+    held = rows.by_uuid(tx, library_ids=[memory.library_id], memory_id=memory.id, is_held=True)
+    return held == memory
 
 
 def _save_repeat(tx: Tx, ctx: Context, memory: Memory, draft: Draft) -> Saved:
@@ -244,11 +251,11 @@ def revise(tx: Tx, ctx: Context, before: Memory, changed: Memory, pieces: list[i
         tx, before.id, was=index.facets_of(before), now=index.facets_of(after), pieces=pieces
     )
     ledger = Ledger(tx, ctx, [before.library_id, after.library_id])
-    if after.library_id != before.library_id:
-        rows.move_usage(tx, after, was=before)
     after = replace(
         after, head_sha=history.record(tx, before=before, after=after, author_id=ctx.actor_id, verb="update")
     )
+    if after.library_id != before.library_id:  # only now: the new version's parent is found where the memory was
+        rows.move_usage(tx, after, was=before)
     after = ledger.update(after, was=before)
     targets = {before.library_id: before.id, after.library_id: after.id}
     ledger.close("memory.revised", targets, hash=salted(after), kind=after.kind, revision=after.revision)
@@ -281,7 +288,12 @@ def update(ctx: Context, ref: str, change: Change) -> Saved:
     with ctx.engine.store.reading() as tx:  # the text is prepared outside the writing transaction
         seen = access.memory(tx, access.reach(tx, ctx), ref, role=Role.WRITE)
     while True:
-        ready = prepare(ctx.engine, _draft_of(ctx, seen, change), may_be_recalled=change.body is None)
+        ready = prepare(
+            ctx.engine,
+            _draft_of(ctx, seen, change),
+            may_be_recalled=change.body is None,
+            may_be_prompt=seen.kind == KIND_PROMPT,
+        )
         with ctx.engine.store.writing() as tx:
             who = access.reach(tx, ctx)
             target, moves = _target(tx, ctx, who, seen, change)
@@ -304,6 +316,8 @@ def _draft_of(ctx: Context, seen: Memory, change: Change) -> Draft:
             f"memory #{seen.number} is archived ({seen.archived_why})",
             hint=f"Bring it back with `engram restore {seen.number}` first",
         )
+    if seen.kind == KIND_PROMPT and (change.kind is not None or change.scope not in (None, SCOPE_PERSONAL)):
+        raise Invalid("a prompt stays a prompt, and in Personal", hint="Save what others may read with mem_save")
     body = seen.body
     if change.find is not None:
         body = _replaced(ctx, body, change.find, change.replace or "")

@@ -56,7 +56,7 @@ def clean(engine: Engine, text: str, *, parameter: str) -> tuple[str, Redactions
     return shown, redactions
 
 
-def prepare(engine: Engine, draft: Draft, *, may_be_recalled: bool = False) -> Prepared:
+def prepare(engine: Engine, draft: Draft, *, may_be_recalled: bool = False, may_be_prompt: bool = False) -> Prepared:
     """Everything about a draft that needs no database.
 
     Raises:
@@ -80,7 +80,7 @@ def prepare(engine: Engine, draft: Draft, *, may_be_recalled: bool = False) -> P
         draft,
         title=_title(draft),
         topic_key=topic_key(draft.topic_key),
-        kind=kind(draft.kind),
+        kind=kind(draft.kind, may_be_prompt=may_be_prompt),
     )
     type_given = bool(draft.memory_type)
     if not type_given:

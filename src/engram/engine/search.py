@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engram.engine import access, index, places
 from engram.engine.prepare import kind, topic_key
-from engram.errors import Invalid, Unavailable
+from engram.errors import EngramError, Invalid, Unavailable
 from engram.model import KIND_PROMPT, Memory, QueryTerm, Role, Span
 from engram.rules import analyse, chunk, ids, rank
 from engram.rules.preview import preview
@@ -30,6 +31,7 @@ TERMS_DF_MAX = 20_000
 MADE_MAX = 64  # vectors that a search makes of what has none yet
 MADE_S_MAX = 0.3
 SMALL_LIBRARY = 2_000  # memories up to which word frequencies are counted anew each time
+log = logging.getLogger(__name__)
 _NAME = re.compile(r"(?<=[\w,;:)] )[^\W\d_a-z][\w'’-]+")  # a capitalised word that does not begin a sentence
 
 
@@ -139,7 +141,12 @@ def make_vectors(engine: Engine, waiting: list[Unembedded]) -> Extras:
     for item in waiting:
         if time.monotonic() > until:
             break
-        extras.vectors[item.chunk_id] = (item.facets, index.embed(engine.embedder, item))
+        try:
+            extras.vectors[item.chunk_id] = (item.facets, index.embed(engine.embedder, item))
+        except EngramError:
+            break  # the model went: what is left is found by its words
+        except Exception:  # one bad text must not fail the search of all others
+            log.exception("a chunk could not be embedded", extra={"chunk_id": item.chunk_id})
     engine.worker.keep([(chunk_id, vector) for chunk_id, (_, vector) in extras.vectors.items()])
     return extras
 
@@ -221,7 +228,11 @@ def _run(
     idfs = [rank.idf(df, count) for df in dfs]
     word_ids = _by_words(tx, where, terms, dfs, idfs)
     cosines = _by_vectors(tx, engine, where, question, extras, word_ids)
-    found = chunks.candidates(tx, list(dict.fromkeys([*word_ids, *cosines])))
+    found = {
+        chunk_id: item
+        for chunk_id, item in chunks.candidates(tx, list(dict.fromkeys([*word_ids, *cosines]))).items()
+        if item.library_id in where.library_ids  # whatever an index says, no other library is shown
+    }
     curve = engine.embedder.curve
     candidates = [
         rank.Candidate(

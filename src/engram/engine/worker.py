@@ -59,6 +59,8 @@ def store(engine: Engine, settled: Sequence[int], made: Sequence[tuple[Unembedde
     with engine.store.writing() as tx:
         model = chunks.add_model(tx, engine.embedder.model_id, engine.embedder.dim)
         held = chunks.hold(tx, settled)
+        # A chunk that was hidden since is there, but waits no more.
+        held &= {item.chunk_id for item in chunks.unembedded(tx, chunk_ids=settled, limit=len(settled))}
         for item, vector in sorted(made, key=lambda pair: pair[0].chunk_id):
             if vector is not None and item.chunk_id in held:
                 tx.put_vector(item.chunk_id, model=model, facets=item.facets, vector=vector)

@@ -8,6 +8,7 @@ from engram.model import Redactions
 from engram.rules.secrets import SHAPES
 
 PRIVATE_MARK = "[REDACTED]"
+PASSES_MAX = 12  # a secret that ran into another shows its own end once that one is gone; hostile text gets no more
 # A tag as HTML would read it: any case, spaces, attributes. Neither `<private/>` nor `<private-x>` is one.
 _TAG = re.compile(r"<\s{0,100}(/?)\s{0,100}private(\s[^<>]*)?>", re.IGNORECASE)
 
@@ -20,8 +21,11 @@ def redact(text: str, *, secrets: bool = True) -> tuple[str, Redactions]:
     """
     text, private, unclosed = _without_private(text)
     kinds: list[str] = []
-    if secrets:
-        text, kinds = _without_secrets(text)
+    for _ in range(PASSES_MAX if secrets else 0):
+        text, found = _without_secrets(text)
+        kinds += found
+        if not found:
+            break
     return text, Redactions(
         private=private,
         secrets=len(kinds),

@@ -158,8 +158,21 @@ def note_repeat(tx: Tx, memory: Memory) -> int:
 
 
 def move_usage(tx: Tx, memory: Memory, *, was: Memory) -> None:
-    """Let the use counts, tags, versions and chunks follow a memory to another library."""
-    for table in ("usage", "tag", "version", "chunk"):
+    """Let the use counts, tags, chunks and versions follow a memory to another library; a version's seal covers it."""
+    for version in versions(tx, was, limit=count_versions(tx, was)):
+        moved = replace(version, library_id=memory.library_id)
+        tx.run(
+            """
+            update version set library_id = :library_id, seal = :seal
+            where library_id = :was and memory_id = :id and n = :n
+            """,
+            library_id=moved.library_id,
+            seal=tx.seal("version", _version_values(moved)),
+            was=was.library_id,
+            id=version.memory_id,
+            n=version.n,
+        )
+    for table in ("usage", "tag", "chunk"):
         tx.run(
             f"update {table} set library_id = :library_id where library_id = :was and memory_id = :id",
             library_id=memory.library_id,

@@ -154,8 +154,9 @@ class PostgresTx(Tx):
             self.run("select pg_advisory_xact_lock(hashtextextended(:key, 0))", key=key)
 
     def put_words(self, chunk_id: int, *, title: str, body: str, keys: str, facets: Facets, length: float) -> None:
-        terms = dict.fromkeys([*title.split(" "), *body.split(" "), *keys.split(" "), *facets.tokens()])
+        terms = dict.fromkeys([*title.split(" "), *body.split(" "), *keys.split(" ")])
         terms.pop("", None)
+        terms.update(dict.fromkeys(map(_scope_term, facets.tokens())))
         self.run(
             "insert into words (chunk_id, length, tsv) values (:chunk_id, :length, (:tsv::text)::tsvector)",
             chunk_id=chunk_id,
@@ -185,7 +186,7 @@ class PostgresTx(Tx):
         return [row[0] for row in rows]
 
     def count_words(self, library_ids: Sequence[str], term: QueryTerm) -> int:
-        libraries = " | ".join(_lexeme(f"l:{library_id}") for library_id in library_ids)
+        libraries = " | ".join(_lexeme(_scope_term(f"l:{library_id}")) for library_id in library_ids)
         count: int = self.value(
             "select count(*) from (select 1 from words where tsv @@ (:q::text)::tsquery limit :most) found",
             q=f"({libraries}) & ({_term(term)})",
@@ -338,10 +339,15 @@ def _term(term: QueryTerm) -> str:
     return " | ".join(words)
 
 
+def _scope_term(part: str) -> str:
+    """A scope term as a lexeme that no word can be: words hold no white space, and both share one index."""
+    return f" {part}"
+
+
 def _scope(where: Filter) -> str:
     places, types = scope_terms(where)
-    text = " | ".join("(" + " & ".join(_lexeme(part) for part in place) + ")" for place in places)
-    return f"({text})" + (f" & ({' | '.join(_lexeme(part) for part in types)})" if types else "")
+    text = " | ".join("(" + " & ".join(_lexeme(_scope_term(part)) for part in place) + ")" for place in places)
+    return f"({text})" + (f" & ({' | '.join(_lexeme(_scope_term(part)) for part in types)})" if types else "")
 
 
 def _vector_scope(where: Filter) -> tuple[str, dict[str, Any]]:
