@@ -53,6 +53,28 @@ def matches(term: QueryTerm, terms: list[str]) -> bool:
         ("STRASSE", "die Straße"),
         ("ﬁx", "fix"),
         ("user@example.org", "mail user@example.org"),
+        ("1.2.3", "release v1.2.3"),
+        ("2.0", "V2.0 is out"),
+        ("v1.2.3", "release 1.2.3"),
+        ("std::vector", "a std::vector<int>"),
+        ("vector", "a std::vector<int>"),
+        ("größe wert", "größeWert"),
+        ("email", "e-mail"),
+        ("reindex", "we re-index"),
+        ("nodejs", "Node.js"),
+        ("dont", "I don't"),
+        ("authtoken", "AUTH_TOKEN"),
+        ("auth-token", "auth_token"),
+        ("get_user_name", "getUserName"),
+        ("1000", "1,000 items"),
+        ("1,000", "1000 items"),
+        ("lodz", "Łódź"),
+        ("istanbul", "ISTANBUL ıstanbul İstanbul"),
+        ("елка", "ёлка"),
+        ("שלום", "שָׁלוֹם"),
+        ("میخواهم", "می\u200cخواهم"),
+        ("خواهم", "می\u200cخواهم"),
+        ("foo\u00adbar", "foobar"),
         ("😀", "great 😀 news"),
     ],
 )
@@ -81,6 +103,37 @@ def test_every_term_is_one_token_of_the_word_index(text: str) -> None:
     for term in terms:
         assert connection.execute("select count(*) from w where w match ?", (f'"{term}"',)).fetchall() == [(1,)], term
     connection.close()
+
+
+def test_no_character_of_unicode_is_read_otherwise_by_the_word_index() -> None:
+    """Each alone, of the upper planes by samples: FTS5 folds or divides none of our terms."""
+    codes = [*range(0xD800), *range(0xE000, 0x20000), *range(0x20000, 0x110000, 97)]
+    terms = [term for code in codes for term in analyse.index_terms(chr(code))]
+    connection = apsw.Connection(":memory:")
+    connection.execute(f'create virtual table w using fts5 (body, tokenize = "{TOKENIZE}")')
+    connection.execute("create virtual table v using fts5vocab (w, 'instance')")
+    connection.execute("insert into w (body) values (?)", (" ".join(terms),))
+    assert [row[0] for row in connection.execute("select term from v order by offset")] == terms
+    connection.close()
+
+
+def test_marks_alone_are_no_words() -> None:
+    """A variation selector beside an emoji is not what anybody asks for."""
+    assert analyse.index_terms("❤\ufe0f") == ["❤"]
+
+
+@pytest.mark.parametrize(
+    "text", ["getUserName", "snake_case", "auth.ts", "src/a", "std::vector", "k8s", "42", "3.11", "1,000"]
+)
+def test_an_identifier_is_told(text: str) -> None:
+    """By its inner case, its joints, its digits."""
+    assert analyse.query_terms(text)[0].is_identifier
+    assert not analyse.query_terms("plain")[0].is_identifier
+
+
+def test_a_contraction_of_a_stop_word_is_one() -> None:
+    """With any apostrophe."""
+    assert [term.text for term in analyse.query_terms("what's the port? it’s where we don't look")] == ["port", "look"]
 
 
 def test_stop_words_are_asked_only_where_nothing_else_remains() -> None:

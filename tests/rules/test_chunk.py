@@ -33,7 +33,8 @@ def check(body: str, prefix: str = "") -> int:
     [
         "short", "  padded  ", "# Heading\n\ntext ünï 😀\n\n## Two\n\nmore", "word " * 3_000, "数据库" * 2_000, "x" * 9_000,
         "0123456789abcdef" * 700, "a\n" * 5_000, "😀👩‍👩‍👧‍👦" * 900, "- item one\n" * 800, "```\ncode(x);\n```\n" * 300, "!?" * 3_000,
-        "\u0e44\u0e17\u0e22" * 2_000, "\r\n".join(["line"] * 2_000), "first. " + "second sentence here. " * 400,
+        "\u0e44\u0e17\u0e22" * 2_000, "\r\n".join(["line"] * 2_000), "first. " + "second sentence here. " * 400, "数据库" * 20_000, "👩‍👩‍👧‍👦" * 6_000, "word\n\n# Head\n" * 3_000,
+        "\ud800 lone " * 2_000,
     ],
 )  # fmt: skip
 def test_pieces_cover_the_text_and_fit_the_model(body: str) -> None:
@@ -58,6 +59,13 @@ def test_a_title_is_said_once() -> None:
     assert chunk.embedding_text(title="T", concept="C", piece="b") == "T\nC\nb"
 
 
+def test_a_title_beyond_reason_is_cut_for_the_vector_alone() -> None:
+    """The piece stays whole."""
+    text = chunk.embedding_text(title="long title " * 45, concept="", piece="the piece")
+    assert text.endswith("\nthe piece")
+    assert COUNT(text) <= chunk.PREFIX_TOKENS_MAX + 2
+
+
 @pytest.mark.parametrize(
     ("piece", "is_code"),
     [
@@ -67,6 +75,8 @@ def test_a_title_is_said_once() -> None:
         ("**What**: set the flag\n**Why**: it broke\n**Where**: src/a.py", False),
         ("部署在周五\n然后休息\n没有人值班", False),
         ("one line", False),
+        ("if the server is down\nuse the backup\nfor a while", False),
+        ("if x:\n    go()\nelse:\n    stop()", True),
     ],
 )
 def test_code_is_told_from_prose(piece: str, is_code: bool) -> None:  # noqa: FBT001 - a parameter of the table

@@ -34,6 +34,29 @@ def test_a_short_text_is_shown_whole_on_one_line() -> None:
     assert show("one\r\ntwo\u2028three", "two") == "one two three"
 
 
+def test_the_place_where_most_words_meet_is_shown() -> None:
+    """Not the first place where one of them stands alone."""
+    body = (
+        "The cache is here. " + "Words go on and on. " * 40 + "A café's redis cache times out. " + "More of it. " * 50
+    )
+    assert "redis cache times out" in show(body, "redis cache cafe")
+    assert "café" in show(body, "redis cache cafe")
+
+
+def test_a_text_that_goes_on_in_the_next_chunk_is_marked() -> None:
+    """Also where the chunk itself is shown whole, and not at the end of the text."""
+    body = "first half here. second half there."
+    assert preview(body, Span(start=0, end=16), [], count_tokens=COUNT) == "first half here...."
+    assert preview(body, Span(start=17, end=35), [], count_tokens=COUNT) == "...second half there."
+
+
+def test_a_family_of_emoji_is_never_parted() -> None:
+    """Neither at the beginning nor at the end."""
+    family = "👩‍👩‍👧‍👦"
+    shown = show(family * 200 + "needle" + family * 200, "needle").removeprefix("...").removesuffix("...")
+    assert not shown.replace(family, "").replace("needle", "")
+
+
 @given(st.text(max_size=900), st.text(max_size=20))
 def test_a_preview_keeps_its_budget_and_its_line(body: str, question: str) -> None:
     """About 100 tokens, never a line break, never half a character."""

@@ -7,6 +7,7 @@ white space, control character or quote, and at most TERM_CHARS_MAX characters.
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from functools import cache, lru_cache
@@ -31,11 +32,20 @@ _DENSE_RANGES = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 _DENSE = re.compile(f"[{_DENSE_RANGES}]+")
-_ASCII_RUN = re.compile(r"\w+(?:[.\-/:@+']\w+)*(?:\+\+|#)?", re.ASCII)
-_JOINERS = re.compile(r"[._\-/:@+'’#]+")
+# What joins words in one run; a comma only before three digits, as in 1,000. U+200C joins the parts of Persian words.
+_JOIN = r"(?:::|[.\-/:@+'’\u200c]|(?<=[0-9]),(?=[0-9]{3}(?![0-9])))"
+_ASCII_RUN = re.compile(rf"\w+(?:{_JOIN}\w+)*(?:\+\+|#)?", re.ASCII)
+_JOINERS = re.compile(r"[._\-/:@+'’#,\u200c]+")
+_SOFT_JOINERS = re.compile(r"[._\-'’,]")  # people leave these out: e-mail and email, node.js and nodejs, 1,000 and 1000
+_INVISIBLE = dict.fromkeys([0xAD, 0x200D, 0x200E, 0x200F, 0x2060, 0xFEFF])  # soft hyphen, joiners, writing directions
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_VERSION = re.compile(r"v?[0-9]+(?:\.[0-9]+)+", re.ASCII)
-_MIXED = re.compile(r"[a-z]+[A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[._/:]", re.ASCII)
+_VERSION = re.compile(r"[vV]?[0-9]+(?:\.[0-9]+)+", re.ASCII)
+_THOUSANDS = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?", re.ASCII)
+_MIXED = re.compile(r"[a-z][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[._/:]", re.ASCII)
+# Letters that are another one with a stroke or without a dot, which Unicode does not take apart.
+_BARE_LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"})
+_MARKS_OPTIONAL = frozenset({"LATIN", "GREEK", "HEBREW", "ARABIC", "CYRILLIC"})
+_BREVE = "\u0306"  # in Cyrillic it makes another letter
 _STEMMERS = {"CYRILLIC": "russian", "GREEK": "greek", "ARABIC": "arabic", "DEVANAGARI": "hindi", "ARMENIAN": "armenian"}
 
 
@@ -50,7 +60,7 @@ def _any_run() -> re.Pattern[str]:
     marks = _ranges(lambda c: unicodedata.category(c).startswith("M"))
     symbols = _ranges(lambda c: unicodedata.category(c) in {"So", "Sc"} and c > "\u007f")
     word = rf"[\w{marks}]+"
-    return re.compile(rf"{word}(?:[.\-/:@+'’]{word})*(?:\+\+|#)?|[{symbols}]")
+    return re.compile(rf"{word}(?:{_JOIN}{word})*(?:\+\+|#)?|[{symbols}]")
 
 
 def _ranges(is_wanted: Callable[[str], bool]) -> str:
@@ -76,7 +86,7 @@ def _runs(text: str) -> Iterator[str]:
     if text.isascii():
         yield from _ASCII_RUN.findall(text)
         return
-    for run in _any_run().findall(text):
+    for run in _any_run().findall(text.translate(_INVISIBLE)):
         start = 0
         for dense in _DENSE.finditer(run):
             if dense.start() > start:
@@ -110,19 +120,44 @@ def _parts(run: str) -> tuple[str, ...]:
     """The words inside a joined or camel-cased run, as written; none where it is one plain word."""
     if not (_JOINERS.search(run) or "_" in run or _MIXED.search(run)):
         return ()
-    parts: list[str] = []
     if _VERSION.fullmatch(run):
-        pieces = run.lstrip("vV").split(".")
-        return tuple(".".join(pieces[:n]) for n in range(2, len(pieces))) if len(pieces) > 2 else ()
+        return _version_parts(run)
+    if _THOUSANDS.fullmatch(run):
+        return ()  # a number is whole
+    parts: list[str] = []
     for piece in _JOINERS.split(run):
         if not piece:
             continue
-        inner = _CAMEL.findall(piece) if piece.isascii() else []
+        inner = _CAMEL.findall(piece) if piece.isascii() else _humps(piece)
         if len(inner) > 1:
             parts += [piece, *inner] if piece != run else inner
         elif piece != run:
             parts.append(piece)
     return tuple(part for part in parts if len(part) > 1 or not part.isascii())
+
+
+def _version_parts(run: str) -> tuple[str, ...]:
+    """The number without its v, and what it begins with: 3.11.7 is a 3.11."""
+    number = run.lstrip("vV")
+    pieces = number.split(".")
+    starts = [".".join(pieces[:n]) for n in range(2, len(pieces))]
+    return tuple(starts if number == run else [number, *starts])
+
+
+def _humps(piece: str) -> list[str]:
+    """The words of a camel-cased name in letters beyond ASCII."""
+    borders = [at for at in range(1, len(piece)) if piece[at - 1].islower() and piece[at].isupper()]
+    return [piece[start:end] for start, end in itertools.pairwise([0, *borders, len(piece)])]
+
+
+@lru_cache(maxsize=32_768)
+def _joined(run: str) -> str:
+    """A run without its soft joiners, as many write it; empty where that is nothing new."""
+    if _THOUSANDS.fullmatch(run):
+        return run.replace(",", "")[:TERM_CHARS_MAX]
+    if not _SOFT_JOINERS.search(run) or _VERSION.fullmatch(run):
+        return ""
+    return _clean(_SOFT_JOINERS.sub("", run)) if len(run) <= TERM_CHARS_MAX else ""
 
 
 def _dense_terms(run: str) -> list[str]:
@@ -136,8 +171,8 @@ def _dense_terms(run: str) -> list[str]:
 def _variants(word: str, language: str) -> tuple[str, ...]:
     """The index terms of one plain word: its surface form, the same without accents, its stem."""
     term = _clean(word)
-    if not term:
-        return ()
+    if not term or (not term.isascii() and all(unicodedata.category(c) == "Mn" for c in term)):
+        return ()  # marks without a letter, as beside an emoji, are no word
     found = [term]
     if not term.isascii():
         bare = _without_accents(term)
@@ -152,11 +187,14 @@ def _variants(word: str, language: str) -> tuple[str, ...]:
 
 
 def _without_accents(term: str) -> str:
-    """Latin and Greek letters without their marks; other scripts need theirs."""
-    first = unicodedata.name(term[0], "").partition(" ")[0]
-    if first not in {"LATIN", "GREEK"}:
+    """The letters without their marks, in scripts whose writers leave them out; other scripts need theirs."""
+    script = unicodedata.name(term[0], "").partition(" ")[0]
+    if script not in _MARKS_OPTIONAL:
         return ""
-    return "".join(c for c in unicodedata.normalize("NFD", term) if unicodedata.category(c) != "Mn")[:TERM_CHARS_MAX]
+    kept = _BREVE if script == "CYRILLIC" else ""
+    letters = unicodedata.normalize("NFD", term)
+    bare = "".join(c for c in letters if unicodedata.category(c) != "Mn" or c in kept)
+    return unicodedata.normalize("NFC", bare).translate(_BARE_LETTERS)[:TERM_CHARS_MAX]
 
 
 @cache
@@ -198,6 +236,8 @@ def index_terms(text: str, language: str = "") -> list[str]:
             terms += _dense_terms(run)
             continue
         terms += _variants(run, language)
+        if joined := _joined(run):
+            terms.append(joined)
         for part in _parts(run) if len(run) <= 4_096 else ():
             terms += _variants(part, language)
     return terms
@@ -215,12 +255,18 @@ def query_terms(text: str) -> list[QueryTerm]:
         for term in _query_run(run, language):
             found.setdefault(term.text, term)
     stops = stopwords.ENGLISH | stopwords.OTHERS.get(language, frozenset())
-    telling = [term for term in found.values() if term.text not in stops]
+    telling = [term for term in found.values() if _uncontracted(term.text) not in stops]
     terms = telling or list(found.values())
     if len(terms) > QUERY_TERMS_MAX:
-        kept = set(sorted(terms, key=lambda term: (-len(term.text), term.text))[:QUERY_TERMS_MAX])
+        kept = set(sorted(terms, key=lambda term: -len(term.text))[:QUERY_TERMS_MAX])  # of equal ones the first
         terms = [term for term in terms if term in kept]
     return terms
+
+
+def _uncontracted(word: str) -> str:
+    """What stands before an apostrophe: what's asks no more than what."""
+    head, _, tail = word.replace("’", "'").partition("'")
+    return head if 0 < len(tail) <= 2 else word
 
 
 def _query_run(run: str, language: str) -> Iterator[QueryTerm]:
@@ -233,13 +279,15 @@ def _query_run(run: str, language: str) -> Iterator[QueryTerm]:
             yield QueryTerm(text=term, variants=(term,))
         return
     parts = _parts(run) if len(run) <= 4_096 else ()
-    is_identifier = bool(_MIXED.search(run)) or "_" in run or run.isdigit()
+    is_identifier = bool(_MIXED.search(run)) or "_" in run or run[0].isdigit()
     variants = _query_variants(run, language)
+    if variants and (joined := _joined(run)):
+        variants = tuple(dict.fromkeys([*variants, joined]))
     if variants:
         yield QueryTerm(text=variants[0], variants=variants, is_identifier=is_identifier, is_compound=bool(parts))
     for part in parts:
         inner = _query_variants(part, language)
-        if inner and inner[0] != variants[0]:
+        if inner and inner[0] not in variants:
             yield QueryTerm(text=inner[0], variants=inner)
 
 

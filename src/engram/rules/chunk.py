@@ -6,21 +6,28 @@ import re
 from collections.abc import Callable
 
 from engram.model import CHUNK_CHARS_MAX, CHUNK_TOKENS_MAX, Span
+from engram.rules.names import cut_at_word, cut_text
 
 TEXT_VERSION = 1  # of embedding_text: another text is another vector
 MARKS = 2  # tokens that the model adds at both ends
-PREFIX_TOKENS_MAX = 160  # a longer title is cut for embedding; its words are indexed whole
+BLOCK_CHARS_MAX = 16_000  # what the splitter gets at once: its time grows with the square of an unbroken text
+PREFIX_TOKENS_MAX = 160
+PREFIX_CHARS_MAX = 320  # a longer one is cut for embedding, so that it fits that many tokens; its words are indexed
 
 ENDS_AS_QUESTION = 1
 IS_CODE = 2
 HAS_NUMBER = 4
 
+# Words that also begin a line of prose count only with a sign that prose does without.
 _CODE_LINE = re.compile(
-    r"\s*(?:(?:def|class|func|fn|function|import|from|return|const|let|var|public|private|static|package|use|using|"
-    r"if|for|while|elif|else|try|except|switch|case|struct|impl|interface|type|@\w+|#include)\b.*|"
+    r"\s*(?:(?:def|func|fn|import|return|const|var|elif|struct|impl|@\w+|#include)\b.*|from \S+ import\b.*|"
+    r"(?:class|function|let|public|private|static|package|use|using|if|for|while|else|try|except|switch|case|"
+    r"interface|type)\b[^(){}=;:]*[(){}=;:].*|"
     r".*[;{}]\s*|.*\)\s*:\s*|.*\w\(.*\).*[;:{]?\s*|\s*(?://|/\*|\*/).*|.*(?:==|!=|=>|->|:=|\+=|&&|\|\|).*)"
 )
 _LINE_CHARS_MAX = 300
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_BLOCK_BORDERS = ("\n#", "\n\n", "\n", "。", ". ", " ")  # the best first
 _QUESTION_MARKS = ("?", "？", "؟", "՞", "፧", ";")
 
 
@@ -40,7 +47,30 @@ def split(body: str, *, count_tokens: Callable[[str], int], prefix: str = "") ->
     whole = Span(start=start if start < len(body) else 0, end=len(body.rstrip()) or len(body))
     if _fits(body, whole, count_tokens, room):
         return (whole,)
-    return tuple(_cut(body, whole, count_tokens, room, CHUNK_CHARS_MAX))
+    found: list[Span] = []
+    for block in _blocks(body, whole):
+        found += _cut(body, block, count_tokens, room, CHUNK_CHARS_MAX)
+    return tuple(found) or (whole,)
+
+
+def _blocks(body: str, span: Span) -> list[Span]:
+    """The span in parts of at most BLOCK_CHARS_MAX characters, ended at the best border of each one's second half."""
+    found: list[Span] = []
+    start = span.start
+    while span.end - start > BLOCK_CHARS_MAX:
+        end = _block_end(body, start)
+        found.append(Span(start=start, end=end))
+        start = end
+    return [*found, Span(start=start, end=span.end)]
+
+
+def _block_end(body: str, start: int) -> int:
+    middle, most = start + BLOCK_CHARS_MAX // 2, start + BLOCK_CHARS_MAX
+    for border in _BLOCK_BORDERS:
+        at = body.rfind(border, middle, most)
+        if at >= 0:
+            return at + (1 if border.startswith("\n") else len(border))
+    return start + len(cut_text(body[start : most + 1], BLOCK_CHARS_MAX))
 
 
 def _fits(body: str, span: Span, count_tokens: Callable[[str], int], room: int) -> bool:
@@ -52,19 +82,22 @@ def _cut(body: str, span: Span, count_tokens: Callable[[str], int], room: int, c
     from semantic_text_splitter import MarkdownSplitter  # noqa: PLC0415 - most bodies are short and need no splitter
 
     found: list[Span] = []
-    for offset, text in MarkdownSplitter(chars_max).chunk_indices(body[span.start : span.end]):
+    # A lone surrogate, which UTF-8 has not, stands for one character as the mark in its place does.
+    part = _SURROGATE.sub("?", body[span.start : span.end])
+    for offset, text in MarkdownSplitter(chars_max).chunk_indices(part):
         piece = Span(start=span.start + offset, end=span.start + offset + len(text))
         if chars_max <= 8 or _fits(body, piece, count_tokens, room):
             found.append(piece)
         else:
             found += _cut(body, piece, count_tokens, room, max(8, chars_max // 2))
-    return found or [span]
+    return found
 
 
 def embedding_text(*, title: str, concept: str, piece: str) -> str:
     """The one canonical text of which a chunk's vector is made: title and concept, where the piece lacks them."""
     head = [part for part in (title, concept) if part and not piece.startswith(part)]
-    return "\n".join([*dict.fromkeys(head), piece])
+    prefix = cut_at_word("\n".join(dict.fromkeys(head)), PREFIX_CHARS_MAX)
+    return f"{prefix}\n{piece}" if prefix else piece
 
 
 def flags(piece: str) -> int:

@@ -10,6 +10,7 @@ ENGLISH = frozenset(
     now of off on once only or other our ours ourselves out over own please same shall she should so some such than
     that the their theirs them themselves then there these they this those through to too under until up us very
     was we were what when where which while who whom whose why will with would you your yours yourself yourselves
+    aren couldn didn doesn don hadn hasn haven isn ll mustn shouldn ve wasn weren wouldn
     """.split()
 )
 
