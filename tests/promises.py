@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 TOOLS = "tests/tools/test_mem.py"
+CONTRACT = "tests/tools/test_contract.py"
 
 PROMISES: dict[str, tuple[str, str]] = {
     # tool or behaviour: (source, test)
@@ -24,6 +25,15 @@ PROMISES: dict[str, tuple[str, str]] = {
     "a crash leaves the state before or after": ("issue Core, Faults", "tests/test_atomic.py::test_a_failure_at_any_statement_leaves_the_state_before"),
     "no role reads as not found": ("common.md, Roles", f"{TOOLS}::test_a_stranger_learns_nothing"),
     "one event for each writing verb": ("design.md, 1", f"{TOOLS}::test_a_writer_leaves_one_event_and_a_reader_none"),
+    "limits are inclusive": ("common.md, Calling", f"{CONTRACT}::test_a_value_at_its_limit_is_taken"),
+    "a wrong type is `invalid`": ("common.md, Calling", f"{CONTRACT}::test_a_value_of_the_wrong_type_is_refused"),
+    "null is absent": ("common.md, Calling", f"{CONTRACT}::test_null_is_absent"),
+    "stored text is data": ("common.md, Answering", f"{CONTRACT}::test_hostile_text_can_not_leave_its_fence_in_any_tool"),
+    "every refusal has a hint": ("common.md, Answering", f"{CONTRACT}::test_every_refusal_ends_with_a_hint_and_hides_secrets"),
+    "a reader causes no write": ("common.md, Roles", f"{CONTRACT}::test_a_reader_writes_nothing"),
+    "cost does not follow what is stored": ("style.md, Tests", f"{CONTRACT}::test_readers_need_no_more_statements_for_300_memories_than_for_10"),
+    "a budget is that of the whole answer": ("mem.md, Finding", f"{CONTRACT}::test_the_budget_of_context_holds_with_everything_that_is_said_beside_it"),
+    "the same answers on every transport": ("common.md, Calling", "tests/surfaces/test_session.py::test_every_transport_saves_finds_and_reads_alike"),
     "bounded statements": ("style.md, Tests", f"{TOOLS}::test_a_tool_keeps_its_statement_budget_however_many_rows_there_are"),
     "both backends agree": ("design.md, 1", "tests/test_congruence.py::test_both_backends_answer_alike"),
     "commit ids are Git's": ("team.md, Objects", "tests/engine/test_update.py::test_commit_ids_are_those_that_git_computes"),

@@ -48,8 +48,9 @@ def test_no_query_brings_an_error_but_the_contracts(ctx: Context) -> None:
             assert answer.text.startswith(("Found ", "No memories found for: "))
     assert mem.mem_search
     assert 0 < refused < len(queries) // 2
-    answer = registry.call(registry.TOOLS["mem_search"], ctx, {"query": "JWT auth middleware"})
-    assert "Auth middleware" in answer.text
+    for number, question in ((1, "JWT auth middleware"), (2, "数据库缓存"), (3, "ภาษาไทย")):
+        answer = registry.call(registry.TOOLS["mem_search"], ctx, {"query": question})
+        assert f"[1] #{number} " in answer.text
 
 
 def test_the_same_call_gives_the_same_answer(ctx: Context) -> None:

@@ -139,9 +139,7 @@ def mem_context(
     """What happened lately: sessions, prompts and memories. Call it at the start of a session, after a
     compaction or a context reset, and when the user asks what you were working on."""
     recent = browse.recent(ctx, project=project, scope=scope, limit=limit)
-    if recent.is_empty:
-        return Reply("No previous session memories found.", notes=recent.notes)
-    return Reply(text.context_text(recent, max_tokens), notes=recent.notes)
+    return Reply(lambda last: text.context_text(recent, max_tokens, last), notes=recent.notes)
 
 
 @tool(title="Save a session summary", profile="agent", role="rw")

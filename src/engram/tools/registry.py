@@ -41,9 +41,15 @@ INTERNAL_HINT = "Try again; if it stays, its cause is in the log of the server (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a text tool answers. shown: how many entries the text lists, told where a limit was over its maximum."""
+    """What a text tool answers.
 
-    text: str
+    Attributes:
+        text: The answer, or, where the length of the whole is limited, what makes the whole from its last lines.
+        notes: What should be known, a line each.
+        shown: How many entries the text lists, told where a limit was over its maximum.
+    """
+
+    text: str | Callable[[Sequence[str]], str]
     notes: tuple[str, ...] = ()
     shown: int | None = None
 
@@ -140,6 +146,8 @@ def call(tool: Tool, ctx: Any, arguments: object, *, body_chars_max: int = BODY_
 
 def failure(tool: Tool, error: EngramError) -> Answer:
     """An error as an answer: ``code: message. hint``."""
+    if isinstance(error, Invalid) and not error.hint:  # a rule does not know by which tool it was reached
+        error = Invalid(str(error), hint=f"Correct it and call {tool.name} again.")
     line = error.line()
     structured: dict[str, Any] | None = None
     if isinstance(error, Unavailable):
@@ -270,13 +278,12 @@ def _warnings(bound: params.Bound, *, shown: int | None) -> tuple[list[str], lis
 
 def _text_answer(reply: Reply, bound: params.Bound) -> Answer:
     ignored, showing, notes = _warnings(bound, shown=reply.shown)
-    lines = [
-        reply.text,
+    last = [
         *(f"Ignored: {keys}" for keys in ignored),
         *showing,
         *(f"Note: {note}" for note in (*notes, *reply.notes)),
     ]
-    return Answer(text="\n".join(lines))
+    return Answer(text="\n".join([reply.text, *last]) if isinstance(reply.text, str) else reply.text(last))
 
 
 def _json_answer(value: dict[str, Any], bound: params.Bound) -> Answer:

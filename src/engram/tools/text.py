@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 LINE_TOKENS_MAX = 80
 FOCUS_CHARS_MAX = 500
 HISTORY_CHARS_MAX = 20_000
+CHARS_A_TOKEN_MAX = 4  # no text counts less than a quarter of its UTF-8 bytes
+LAST_LINE_SHARE = 8  # of a limited answer each of its last lines takes at most this part of the tokens
 
 
 def kind_of(memory: Memory) -> str:
@@ -41,11 +43,12 @@ def redaction_lines(redactions: Redactions) -> list[str]:
 
 def one_line(text: str, tokens_max: int = LINE_TOKENS_MAX) -> str:
     """The beginning of a text on one line, cut at a word, marked where cut."""
-    line = " ".join(text.split())
+    chars_max = tokens_max * CHARS_A_TOKEN_MAX
+    line = " ".join(text.split(None, chars_max))[: chars_max + 1]  # a body may have a million characters
     count = index.tokens().count
-    if len(line) <= tokens_max * 2 or count(line) <= tokens_max:
+    if len(line) <= chars_max and count(line) <= tokens_max:
         return line
-    low, high = 0, min(len(line), tokens_max * 12)
+    low, high = 0, min(len(line), chars_max)
     while low < high:  # the longest beginning that fits
         middle = (low + high + 1) // 2
         low, high = (middle, high) if count(line[:middle]) <= tokens_max else (low, middle - 1)
@@ -126,10 +129,18 @@ class Budget:
             self.lines += [heading, *taken] if heading else taken
 
 
-def context_text(recent: Recent, tokens_max: int) -> str:
-    """Recent sessions, prompts and memories within a token budget."""
-    first = f"Memory context for {recent.name}"
-    reserve = index.tokens().count(f"{first} {markers.START} {markers.END}") + 60
+def last_lines(lines: Sequence[str], tokens_max: int) -> list[str]:
+    """The last lines of an answer of so many tokens, cut and marked where they would take too much of it."""
+    return [one_line(line, tokens_max // LAST_LINE_SHARE) for line in lines]
+
+
+def context_text(recent: Recent, tokens_max: int, last: Sequence[str]) -> str:
+    """Recent sessions, prompts and memories within a token budget, the answer's last lines included."""
+    if recent.is_empty:
+        return "\n".join(["No previous session memories found.", *last_lines(last, tokens_max)])
+    first = f"Memory context for {markers.escape(recent.name)}"
+    after = last_lines(last, tokens_max)
+    reserve = index.tokens().count(" ".join([first, markers.START, markers.END, *after])) + 60
     budget = Budget(max(tokens_max - reserve, 0))
     budget.add([session_line(item) for item in recent.sessions], heading="Recent sessions:")
     budget.add([prompt_line(item) for item in recent.prompts], heading="Recent prompts:")
@@ -142,13 +153,14 @@ def context_text(recent: Recent, tokens_max: int) -> str:
             f"Cut at {tokens_max} tokens: {budget.left_out} entries are left out. "
             "Call mem_search with a question, or mem_context with a larger max_tokens."
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, *after])
 
 
 def whole_text(whole: Whole, *, offset: int, characters_max: int | None) -> str:
     """One memory with all that is known of it, and its text or the part of it that was asked for."""
     memory = whole.shown.memory
-    end = len(memory.body) if characters_max is None else min(len(memory.body), offset + characters_max)
+    start = min(offset, len(memory.body))
+    end = len(memory.body) if characters_max is None else min(len(memory.body), start + characters_max)
     facts = [
         f"Project: {whole.shown.project} | Scope: {memory.scope}",
         *([f"Topic: {markers.escape(memory.topic_key)}"] if memory.topic_key else []),
@@ -160,9 +172,9 @@ def whole_text(whole: Whole, *, offset: int, characters_max: int | None) -> str:
         f"Total characters: {len(memory.body)}",
     ]
     if offset or end < len(memory.body):
-        facts.append(f"Shown: characters {offset} to {end}")
+        facts.append(f"Shown: characters {start} to {end}")
     lines = [f"{whole.shown.label} [{kind_of(memory)}] {title_of(memory)}", *facts]
-    lines.append(fenced([markers.escape(memory.body[offset:end]), *_history_lines(whole)]))
+    lines.append(fenced([markers.escape(memory.body[start:end]), *_history_lines(whole)]))
     return "\n".join(lines)
 
 
