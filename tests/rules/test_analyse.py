@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import apsw
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram.model import QueryTerm
 from engram.rules import analyse
+
+property_test = settings(deadline=None)  # a busy machine is no failure
 
 TOKENIZE = """unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'"""
 
@@ -83,6 +85,7 @@ def test_a_word_is_found_in_the_forms_that_people_write(question: str, text: str
     assert found_by(question, text)
 
 
+@property_test
 @given(st.text(max_size=60))
 def test_a_text_is_found_by_its_own_words(text: str) -> None:
     """Whatever the script: what is asked with the same words is there."""
@@ -90,6 +93,7 @@ def test_a_text_is_found_by_its_own_words(text: str) -> None:
     assert all(matches(term, terms) for term in analyse.query_terms(text))
 
 
+@property_test
 @given(st.text(max_size=60))
 def test_every_term_is_one_token_of_the_word_index(text: str) -> None:
     """FTS5 splits our terms at white space alone, so a term comes back whole; NUL never raises."""

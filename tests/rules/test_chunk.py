@@ -77,6 +77,13 @@ def test_a_title_beyond_reason_is_cut_for_the_vector_alone() -> None:
         ("one line", False),
         ("if the server is down\nuse the backup\nfor a while", False),
         ("if x:\n    go()\nelse:\n    stop()", True),
+        (
+            'def f(x):\n    """Explain at length.\n\n    Why it is so.\n    And how.\n    """\n    y = x + 1\n    return y',
+            True,
+        ),
+        ("def f(x):\n    '''One line.'''\n    self.y, z = x\n    yield z", True),
+        ('"""A text that is quoted.\nIt has lines.\nMany of them."""', False),
+        ("pip = the installer\nWe pass on Friday.\nAnd raise a glass.", False),
     ],
 )
 def test_code_is_told_from_prose(piece: str, is_code: bool) -> None:  # noqa: FBT001 - a parameter of the table

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram.embed import PackagedEmbedder
 from engram.model import QueryTerm
 from engram.rules import rank
 from engram.rules.rank import Candidate
+
+property_test = settings(deadline=None)  # a busy machine is no failure
 
 CACHE = QueryTerm(text="caching", variants=("caching", "cach"))
 PREFIX = QueryTerm(text="库", variants=("库",), is_prefix=True)
@@ -39,6 +41,7 @@ CANDIDATES = st.builds(
 )
 
 
+@property_test
 @given(st.lists(CANDIDATES, max_size=12), st.booleans())
 def test_scores_are_in_0_to_1_best_first_one_a_memory_ties_by_id(found: list[Candidate], has_floor: bool) -> None:  # noqa: FBT001 - drawn
     """The same on both backends, whatever order the candidates come in."""
@@ -53,6 +56,38 @@ def test_scores_are_in_0_to_1_best_first_one_a_memory_ties_by_id(found: list[Can
     }
 
 
+@property_test
+@given(CANDIDATES, st.floats(0, 1), st.floats(0, 1), st.floats(0.5, 50), st.floats(0, 50))
+def test_more_evidence_never_lowers_a_hit(item: Candidate, close: float, closer: float, tf: float, more: float) -> None:
+    """Neither a nearer vector nor a word more in the same chunk makes it worse, nor does a younger age."""
+
+    def score(**changes: object) -> float:
+        return rank.rank([replace(item, **changes)], [CACHE], [1.0], has_floor=False)[0].score  # type: ignore[arg-type]
+
+    low, high = sorted((close, closer))
+    assert score(similarity=high) >= score(similarity=low)
+    assert score(terms=rank.pack({"cach": tf + more})) >= score(terms=rank.pack({"cach": tf}))
+    assert score(age_ms=item.age_ms) >= score(age_ms=item.age_ms + 10**10)
+
+
+@property_test
+@given(st.lists(CANDIDATES, min_size=1, max_size=12))
+def test_the_floor_only_takes_weak_hits_away(found: list[Candidate]) -> None:
+    """What is left has the score and the place that it had without one, and nothing below the floor is left."""
+    everything = rank.rank(found, [CACHE], [1.0], has_floor=False)
+    kept = rank.rank(found, [CACHE], [1.0])
+    assert kept in ([], [item for item in everything if item.score >= rank.HIT_SCORE_MIN])
+
+
+@property_test
+@given(st.integers(1, 10**7), st.integers(1, 10**7))
+def test_more_memories_never_ask_for_less_evidence(count: int, other: int) -> None:
+    """Chance likeness grows with the number of memories, up to the size at which the decision was measured."""
+    low, high = sorted((count, other))
+    assert rank.answer_min(low) <= rank.answer_min(high) <= rank.ANSWER_MIN
+
+
+@property_test
 @given(st.floats(0.5, 50), st.floats(0, 50), st.floats(0, 1000))
 def test_more_of_a_word_never_lowers_the_keyword_score(tf: float, more: float, length: float) -> None:
     """BM25 saturates, it does not fall."""

@@ -13,13 +13,15 @@ from re import _parser as reader  # pyright: ignore[reportAttributeAccessIssue] 
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram.model import Redactions
 from engram.rules import redact as rules
 from engram.rules.redact import is_only_private, redact
 from engram.rules.secrets import SHAPES
+
+property_test = settings(deadline=None)  # a busy machine is no failure
 
 # Built here, so that no scanner trips over the repository.
 A62 = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6kL9nP2rS5uV8xY1"
@@ -195,6 +197,7 @@ def test_prose_hashes_and_ids_stay_as_they_are(text: str) -> None:
     assert redact(text) == (text, NOTHING)
 
 
+@property_test
 @given(st.binary(min_size=1, max_size=3000), st.uuids())
 def test_no_digest_image_or_uuid_is_taken_for_a_secret(data: bytes, some: uuid.UUID) -> None:
     """Whatever the bytes are."""
@@ -259,6 +262,7 @@ def test_private_parts_go_however_they_are_written(text: str, shown: str, privat
     assert redact(text) == (shown, Redactions(private=private, unclosed_characters=unclosed))
 
 
+@property_test
 @given(st.lists(st.sampled_from(["<private>", "</private>", "<b>", "x", " ", "<private a='<'>"]), max_size=30))
 def test_private_parts_are_what_a_count_of_tags_finds(pieces: list[str]) -> None:
     """The scan agrees with reading the tags one by one."""
@@ -390,6 +394,7 @@ PIECES = st.sampled_from(
 )
 
 
+@property_test
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     """What is stored passes through again at every edit."""
@@ -397,6 +402,7 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
     assert redact(once) == (once, NOTHING)
 
 
+@property_test
 @given(st.text(max_size=200))
 def test_any_text_is_taken(text: str) -> None:
     """No input raises, and text without a tag or a secret's shape stays."""

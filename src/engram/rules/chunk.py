@@ -19,12 +19,15 @@ IS_CODE = 2
 HAS_NUMBER = 4
 
 # Words that also begin a line of prose count only with a sign that prose does without.
+# Lines are stripped first, and no two repetitions of white space stand side by side: hostile lines cost little.
 _CODE_LINE = re.compile(
-    r"\s*(?:(?:def|func|fn|import|return|const|var|elif|struct|impl|@\w+|#include)\b.*|from \S+ import\b.*|"
+    r"(?:def|func|fn|import|return|yield|raise|const|var|elif|struct|impl|@\w+|#include)\b.*|"
+    r"from \S+ import\b.*|[\w\[(\"'][\w.,\[\]()\"' ]{0,80} [-+*/|&]?= .*|(?:pass|break|continue|end|fi|done)|"
     r"(?:class|function|let|public|private|static|package|use|using|if|for|while|else|try|except|switch|case|"
     r"interface|type)\b[^(){}=;:]*[(){}=;:].*|"
-    r".*[;{}]\s*|.*\)\s*:\s*|.*\w\(.*\).*[;:{]?\s*|\s*(?://|/\*|\*/).*|.*(?:==|!=|=>|->|:=|\+=|&&|\|\|).*)"
+    r".*[;{}]|.*\)\s*+:|.*\w\(.*\).*|(?://|/\*|\*/).*|.*(?:==|!=|=>|->|:=|\+=|&&|\|\|).*"
 )
+_DOC_BORDERS = ('"""', "'''")
 _LINE_CHARS_MAX = 300
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLOCK_BORDERS = ("\n#", "\n\n", "\n", "。", ". ", " ")  # the best first
@@ -111,8 +114,27 @@ def flags(piece: str) -> int:
 
 
 def is_code(piece: str) -> bool:
-    """Whether a piece is program text: more than half of its lines look like code, in any human language."""
-    lines = [line[:_LINE_CHARS_MAX] for line in piece.splitlines() if line.strip()]
+    """Whether a piece is program text: more than half of its lines look like code, in any human language.
+
+    The text between triple quotes says nothing: a function that explains itself at length is still a function.
+    """
+    lines = _undocumented([line.strip()[:_LINE_CHARS_MAX] for line in piece.splitlines() if line.strip()])
     if len(lines) < 2:
         return False
     return sum(_CODE_LINE.fullmatch(line) is not None for line in lines) * 2 > len(lines)
+
+
+def _undocumented(lines: list[str]) -> list[str]:
+    """The lines without those on which a text in triple quotes begins, goes on or ends."""
+    kept: list[str] = []
+    border = ""
+    for line in lines:
+        if border:
+            if border in line:
+                border = ""
+            continue
+        opened = next((mark for mark in _DOC_BORDERS if line.count(mark) % 2), "")
+        if not (opened or line.startswith(_DOC_BORDERS)):
+            kept.append(line)
+        border = opened
+    return kept
