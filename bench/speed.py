@@ -4,6 +4,8 @@ Words are real text (docstrings and sources of the standard library), vectors ra
 memory. A save is acknowledged and durable; its baseline is a bare insert of one row each into tables with the
 same indexes in the same durability mode. A search is warm; its baseline is the sum of the query's own embedding,
 one float32 matrix product of that size and the bare word query.
+That sum is over all memories in the row of one project too, which reads a tenth of them: that row's ratio flatters.
+Two rows of one size measure the same sum, so the difference between their baselines is the machine's noise.
 """
 
 from __future__ import annotations

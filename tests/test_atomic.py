@@ -131,6 +131,8 @@ def test_a_killed_process_leaves_the_state_before(tmp_path: Path) -> None:
                 assert after != before
                 break
             assert after == before, f"statement {at} of {tool}"
+        else:
+            pytest.fail(f"{tool} never ran to its end")
 
 
 def exiting(at: int) -> Callable[[str], None]:

@@ -10,9 +10,11 @@ import pytest
 from bench import tools as tools_page
 
 from engram import __version__
+from engram.surfaces import commands
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "engram"
+MCP_OPTIONS = {"--tools", "--project"}
 PAGES = sorted(path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
@@ -38,8 +40,29 @@ def test_every_local_link_of_a_page_leads_somewhere(page: Path) -> None:
 def test_every_public_function_and_class_says_what_it_is(path: Path) -> None:
     """Hooks of a backend are described once, where they are declared."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
             assert ast.get_docstring(node), f"{path.name}: {node.name} has no docstring"
+
+
+COMMAND = re.compile(r"(?:^\$ |/|`|&& )engram ([a-z]+(?: add\b)?)((?: [^`\n|&]*)?)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_and_option_of_a_page_exists(page: Path) -> None:
+    """A reader can type what is written."""
+    for name, rest in COMMAND.findall(page.read_text(encoding="utf-8")):
+        known = MCP_OPTIONS if name == "mcp" else options_of(name.split())
+        for option in re.findall(r"(?<=\s)--[a-z-]+", re.sub(r'"[^"]*"', "", rest)):
+            assert option in known, f"engram {name} has no {option}"
+
+
+def options_of(name: list[str]) -> set[str]:
+    """The options of a command; a name that is none fails."""
+    parser = commands.parser
+    for word in name:
+        assert word in parser, f"there is no command engram {' '.join(name)}"
+        parser = parser[word]
+    return {option for argument in parser.assemble_argument_collection() for option in argument.names}
 
 
 def test_the_architecture_names_every_module() -> None:

@@ -27,6 +27,8 @@ FILES = sorted(SOURCE.rglob("*.py"))
 def imports_of(tree: ast.Module) -> Iterator[str]:
     """Every engram module that a file imports, inside functions too."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import hides its row"
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "engram":
             parts = node.module.split(".")
             yield from ([parts[1]] if len(parts) > 1 else [alias.name for alias in node.names])

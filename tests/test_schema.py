@@ -126,14 +126,23 @@ def test_a_folder_without_rights_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_replaced_database_is_noticed(tmp_path: Path) -> None:
-    """A moved file is an error, a new one in its place is opened: no save goes into a file that nobody sees."""
-    app = App(Settings(data_dir=tmp_path / "data", project="shop"), folder=tmp_path, has_worker=False)
-    save = registry.TOOLS["mem_save"]
+    """A moved file is an error, another in its place is opened: no save goes into a file that nobody sees."""
+    data = tmp_path / "data"
+    app = App(Settings(data_dir=data, project="shop"), folder=tmp_path, has_worker=False)
+    save, read = registry.TOOLS["mem_save"], registry.TOOLS["mem_get_observation"]
     assert not app.call(save, {"title": "a", "content": "first"}).is_error
-    app.store.reading().__enter__()  # a second connection is open, too
-    (tmp_path / "data" / "engram.db").rename(tmp_path / "moved.db")
+    app.store.drop()  # all of it is in the one file now
+    shutil.copytree(data, tmp_path / "copy")
+    assert not app.call(read, {"id": 1}).is_error  # connections to the first file are open again
+    data.rename(tmp_path / "moved")
     assert app.call(save, {"title": "b", "content": "second"}).code == "unavailable"
+    assert app.call(read, {"id": 1}).code == "unavailable"
+    (tmp_path / "copy").rename(data)
+    assert "#2 [new]" in app.call(save, {"title": "c", "content": "third"}).text
     app.close()
+    again = App(Settings(data_dir=data, project="shop"), folder=tmp_path, has_worker=False)
+    assert "third" in again.call(read, {"id": 2}).text
+    again.close()
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])

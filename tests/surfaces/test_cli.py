@@ -13,6 +13,10 @@ import pytest
 
 from engram import __version__
 from engram.surfaces import cli
+from engram.tools import mem, registry
+from engram.tools.instructions import CHARS_MAX, instructions
+
+assert mem.mem_save  # the module registers its tools
 
 COMMANDS = (
     "save",
@@ -103,6 +107,69 @@ def test_text_comes_from_a_file_or_standard_input_whole(tmp_path: Path) -> None:
     assert engram(tmp_path, "save", "x", "--file", "missing.txt").returncode == 2
 
 
+def test_text_that_begins_with_a_hyphen_is_text(tmp_path: Path) -> None:
+    """A bullet is no option; what could be one is text after a double hyphen."""
+    ok(tmp_path, "save", "- A title", "- first item\n- second item")
+    ok(tmp_path, "update", "1", "--content", "- other item = 1")
+    ok(tmp_path, "save", "-", "--file=-", stdin=b"of the title")
+    ok(tmp_path, "save", "Options", "--", "--dry-run")
+    assert "#1 [manual] - A title" in ok(tmp_path, "get", "1")
+    assert "\n- other item = 1\n" in ok(tmp_path, "get", "1")
+    assert "#2 [manual] -\n" in ok(tmp_path, "get", "2")
+    assert "\n--dry-run\n" in ok(tmp_path, "get", "3")
+    for query in ("-", "-- a", "- other item"):
+        ok(tmp_path, "search", query)
+
+
+def test_input_that_is_no_text_is_refused_whole(tmp_path: Path) -> None:
+    """By its kind of error, and nothing is saved of it."""
+    for arguments in (("save", "T", "-"), ("save", "T", "--file", "-")):
+        done = engram(tmp_path, *arguments, stdin=b"caf\xe9")
+        assert (done.returncode, done.stderr[:16]) == (2, b"engram: invalid:")
+    assert not (tmp_path / "data").exists()
+
+
+def test_an_unknown_failure_is_internal_and_tells_no_text(tmp_path: Path) -> None:
+    """Its place is on stderr, what it was about is not."""
+    code = (
+        "import sys; from engram.engine import lifecycle; from engram.surfaces import cli\n"
+        "def fail(*_): raise RuntimeError('the secret text')\n"
+        "lifecycle.restore = fail; sys.exit(cli.run(['restore', '1']))"
+    )
+    env = {**os.environ, "ENGRAM_DATA_DIR": str(tmp_path / "data")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, cwd=tmp_path, env=env)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"engram: internal: " in done.stderr
+    assert b"secret" not in done.stderr
+
+
+def test_a_server_process_without_a_token_ends_though_its_database_is_down(tmp_path: Path) -> None:
+    """At once: who calls is a matter of settings."""
+    done = engram(tmp_path, "mcp", env={"ENGRAM_DATABASE_URL": "postgresql://localhost:1/none", "ENGRAM_TOKEN": ""})
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"ENGRAM_TOKEN" in done.stderr
+
+
+def test_the_server_imports_no_parser_and_no_model_to_list_its_tools(tmp_path: Path) -> None:
+    """What is slow to import waits for a call that needs it."""
+    code = (
+        "import sys; from engram.surfaces import cli; cli.run(['mcp'])\n"
+        "print([m for m in ('cyclopts', 'rich', 'numpy', 'onnxruntime', 'apsw') if m in sys.modules], file=sys.stderr)"
+    )
+    env = {**os.environ, "ENGRAM_DATA_DIR": str(tmp_path / "data")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=env, input=b"")
+    assert done.stderr.splitlines()[-1] == b"[]"
+
+
+@pytest.mark.parametrize("profile", ["mem", "agent", "admin", "mem_search"])
+def test_the_instructions_are_short_and_name_only_loaded_tools(profile: str) -> None:
+    """A client's model is told nothing of what it does not have."""
+    names = {tool.name for tool in registry.select(profile)}
+    text = instructions(names)
+    assert len(text) <= CHARS_MAX
+    assert set(re.findall(r"mem_\w+", text)) <= names
+
+
 def test_the_text_of_an_earlier_version_is_printed_by_its_commit_id(tmp_path: Path) -> None:
     """The ids are those that the history shows."""
     ok(tmp_path, "save", "T", "first text", "--topic-key", "k")
@@ -119,6 +186,8 @@ def test_the_text_of_an_earlier_version_is_printed_by_its_commit_id(tmp_path: Pa
         (("bogus",), 2), (("search",), 2), (("search", "x", "--bogus"), 2), (("save", "t", "x", "--scope", "galaxy"), 2),
         (("get", "99"), 4), (("get", "x y"), 2), (("restore", "99"), 4), (("call", "mem_nothing"), 2),
         (("call", "mem_search", "no pair"), 2), (("mcp", "--tools=bogus"), 2), (("save", " ", "x"), 2),
+        (("call", "mem_search", "query=a", "query=b"), 2), (("mcp", "--tool=agent"), 2), (("mcp", "--tools"), 2),
+        (("mcp", "bogus"), 2), (("search", "--verbose"), 2), (("restore", "99", "--json"), 4), (("get", "99", "--json"), 4),
     ],
 )  # fmt: skip
 def test_errors_have_a_status_and_say_what_to_do(tmp_path: Path, arguments: tuple[str, ...], status: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram import __version__
-from engram.errors import EngramError, Unavailable
+from engram.errors import EngramError, Invalid, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,14 +32,7 @@ def run(arguments: Sequence[str]) -> int:
         print(f"engram {__version__}")
         return 0
     try:
-        if arguments and arguments[0] == "mcp":
-            return _serve(list(arguments[1:]))
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(encoding="utf-8", errors="replace")
-        from engram.surfaces import commands  # noqa: PLC0415 - the parser costs more than --version may take
-
-        return commands.run(arguments)
+        return _serve(list(arguments[1:])) if arguments and arguments[0] == "mcp" else _command(arguments)
     except EngramError as error:
         print(f"engram: {error.line()}", file=sys.stderr)
         return EXIT_STATUS.get(error.code, 1)
@@ -48,6 +41,25 @@ def run(arguments: Sequence[str]) -> int:
         return 141
     except KeyboardInterrupt:
         return 130
+    except Exception as error:  # noqa: BLE001 - whatever it is: its place to the log, never its text
+        return _internal(error)
+
+
+def _command(arguments: Sequence[str]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    from engram.surfaces import commands  # noqa: PLC0415 - the parser costs more than --version may take
+
+    return commands.run(arguments)
+
+
+def _internal(error: Exception) -> int:
+    from engram.tools import registry  # noqa: PLC0415 - not needed where all goes well
+
+    registry.log_failure("The command", error)
+    print(f"engram: {EngramError(hint=registry.INTERNAL_HINT).line()}", file=sys.stderr)
+    return 1
 
 
 def working_folder() -> Path | None:
@@ -58,14 +70,30 @@ def working_folder() -> Path | None:
         return None
 
 
-def _serve(arguments: list[str]) -> int:
-    """``engram mcp``: serve the tools on the standard streams."""
+def _served(arguments: list[str]) -> tuple[str, str]:
+    """The options of ``engram mcp``: its tools and its project."""
     import argparse  # noqa: PLC0415 - 2 ms that --version need not pay
 
-    parser = argparse.ArgumentParser(prog="engram mcp", description="Serve memory to an agent over stdio.")
-    parser.add_argument("--tools", help="profiles (agent, admin, mem, all) and tool names, with commas")
-    parser.add_argument("--project", help="project of every call that names none")
-    given = parser.parse_args(arguments)
+    parser = argparse.ArgumentParser(
+        prog="engram mcp",
+        description="Serve memory to an agent over stdio.",
+        allow_abbrev=False,  # a shortened option would change its meaning with the next one that we add
+        exit_on_error=False,
+    )
+    parser.add_argument("--tools", default="", help="profiles (agent, admin, mem, all) and tool names, with commas")
+    parser.add_argument("--project", default="", help="project of every call that names none")
+    try:
+        given, unknown = parser.parse_known_args(arguments)
+    except argparse.ArgumentError as error:
+        raise Invalid(str(error), hint="See `engram mcp --help`") from error
+    if unknown:
+        raise Invalid(f"unknown option {unknown[0][:80]!r}", hint="See `engram mcp --help`")
+    return given.tools, given.project
+
+
+def _serve(arguments: list[str]) -> int:
+    """``engram mcp``: serve the tools on the standard streams."""
+    wanted, project = _served(arguments)
 
     from engram.surfaces import wire  # noqa: PLC0415 - before anything can print
 
@@ -79,9 +107,14 @@ def _serve(arguments: list[str]) -> int:
 
     assert mem.mem_save  # noqa: S101 - the module registers its tools
     settings = configuration.read(os.environ)
-    if given.project:
-        settings = replace(settings, project=given.project)
-    tools = registry.select(given.tools or settings.tools)
+    if project:
+        settings = replace(settings, project=project)
+    if settings.database_url and not settings.token:  # told even where the server is down and nobody else would
+        raise Invalid(
+            "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
+            hint="Ask the operator for a token: `engram user add NAME` prints one",
+        )
+    tools = registry.select(wanted or settings.tools)
     folder = working_folder()
 
     def open_app() -> mcp.App:

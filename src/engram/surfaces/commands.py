@@ -26,6 +26,7 @@ from engram.tools import mem, registry
 
 FINISH_S = 2.0  # a command makes the vectors of its own rows before it ends, at most so long
 CLIENT = "cli"
+MARK = "\0"
 
 parser = Parser(
     name="engram",
@@ -50,24 +51,30 @@ def run(arguments: Sequence[str]) -> int:
         EngramError: what the command answered; ``cli`` turns it into an exit status.
     """
     try:
-        status = parser(_with_stdin(arguments), exit_on_error=False, print_error=False)
+        status = parser(_marked(arguments), exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        message = str(error).strip().rstrip(".")
+        message = " ".join(_unmarked(str(error)).replace(", ...", " and more").split())
         raise Invalid(message, hint="See `engram --help`") from error
     return status if isinstance(status, int) else 0
 
 
-def _with_stdin(arguments: Sequence[str]) -> list[str]:
-    """A lone ``-`` means standard input; the parser would take it for an option."""
+def _marked(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with a mark before what begins with a hyphen but is text: ``-`` alone, or ``- a list's item``.
+
+    No option has white space in its name, but a note often begins with a bullet. No argument can hold NUL by itself.
+    """
     words: list[str] = []
-    for word in arguments:
-        if word != "-":
-            words.append(word)
-        elif words and words[-1] == "--file":
-            words[-1] = "--file=-"
-        else:
-            words.append("--file=-")
+    for index, word in enumerate(arguments):
+        if word == "--":
+            return [*words, *arguments[index:]]
+        name = word.partition("=")[0]
+        is_text = word == "-" or (word.startswith("-") and any(character.isspace() for character in name))
+        words.append(f"{MARK}{word}" if is_text else word)
     return words
+
+
+def _unmarked(word: str) -> str:
+    return word.replace(MARK, "")
 
 
 @contextmanager
@@ -85,11 +92,10 @@ def _call(tool: str, arguments: dict[str, Any], *, is_json: bool = False) -> int
     found = registry.TOOLS.get(tool)
     if found is None:
         raise Invalid(f"there is no tool {tool[:80]!r}", hint=f"Tools: {', '.join(sorted(registry.TOOLS))}")
+    given = {key: _unmarked(value) if isinstance(value, str) else value for key, value in arguments.items()}
     with _open() as opened:
-        answer = opened.call(found, {k: v for k, v in arguments.items() if v is not None}, client=CLIENT)
+        answer = opened.call(found, {key: value for key, value in given.items() if value is not None}, client=CLIENT)
     if answer.is_error:
-        if is_json:
-            _print_json({"error": answer.text, "code": answer.code})
         print(f"engram: {answer.text}", file=sys.stderr)
         return EXIT_STATUS.get(answer.code, 1)
     if is_json:
@@ -120,11 +126,10 @@ def save(  # noqa: PLR0913 - the options of mem_save
     """Save a memory: TITLE and its text, from the argument, a file, or standard input (-)."""
     if file and content:
         raise Invalid("content and --file exclude each other", hint="Give one of them")
-    source = file or content
-    if source == "-":
-        content = sys.stdin.buffer.read().decode("utf-8", "strict")
+    if _unmarked(file or content) == "-":
+        content = _decoded(sys.stdin.buffer.read(), "standard input")
     elif file:
-        content = _read(Path(file))
+        content = _read(Path(_unmarked(file)))
     arguments = {
         "title": title, "content": content, "type": type, "project": project, "scope": scope, "topic_key": topic_key,
         "session_id": session,
@@ -134,11 +139,17 @@ def save(  # noqa: PLR0913 - the options of mem_save
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        raw = path.read_bytes()
     except OSError as error:
         raise Invalid(f"{path} can't be read: {error.strerror}", hint="Name a file that can be read") from error
+    return _decoded(raw, str(path))
+
+
+def _decoded(raw: bytes, where: str) -> str:
+    try:
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Invalid(f"{path} is not UTF-8 text", hint="Convert it first; nothing was saved") from error
+        raise Invalid(f"{where} is not UTF-8 text", hint="Convert it first; nothing was saved") from error
 
 
 @parser.command
@@ -173,7 +184,7 @@ def get(
     if not version:
         return _call("mem_get_observation", {"id": id, "history": history}, is_json=json)
     with _open() as opened:
-        found = lifecycle.version(opened.context, id, version)
+        found = lifecycle.version(opened.context, _unmarked(id), version)
     if json:
         _print_json({"commit_sha": found.commit_sha, "title": found.title, "text": found.body})
     else:
@@ -236,7 +247,7 @@ def delete(
 def restore(id: str, /, *, json: Json = False) -> int:
     """Bring a deleted memory back."""
     with _open() as opened:
-        memory, label, left_off = lifecycle.restore(opened.context, id)
+        memory, label, left_off = lifecycle.restore(opened.context, _unmarked(id))
     lines = [f'Memory restored: {label} "{memory.title}"']
     if left_off:
         lines.append(f"Note: topic {left_off} belongs to another memory by now and was left off")
@@ -255,6 +266,8 @@ def call(tool: str, /, *arguments: str, json: Json = False) -> int:
         key, equals, value = argument.partition("=")
         if not equals:
             raise Invalid(f"{argument[:80]!r} is no key=value", hint='Write for example query="login bug"')
+        if sent.get(key, value) != value:
+            raise Invalid(f"{key[:80]!r} has two values", hint="Give it once")
         sent[key] = value
     return _call(tool, sent, is_json=json)
 
@@ -272,7 +285,7 @@ def add(name: str, /, *, email: str = "", json: Json = False) -> int:
     """Make a user with a Personal library and print a token, once. The first user is operator."""
     store = app.open_store(configuration.read(os.environ))
     try:
-        added = users.add(store, name, email=email)
+        added = users.add(store, _unmarked(name), email=email)
     finally:
         store.close()
     if json:
