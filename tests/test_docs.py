@@ -10,7 +10,7 @@ import pytest
 from bench import tools as tools_page
 
 from engram import __version__
-from engram.surfaces import commands
+from engram.surfaces import commands, console, upkeep
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "engram"
@@ -58,7 +58,9 @@ def test_every_command_and_option_of_a_page_exists(page: Path) -> None:
 
 def options_of(name: list[str]) -> set[str]:
     """The options of a command; a name that is none fails."""
-    parser = commands.parser
+    assert commands.save
+    assert upkeep.doctor
+    parser = console.parser
     for word in name:
         assert word in parser, f"there is no command engram {' '.join(name)}"
         parser = parser[word]

@@ -16,7 +16,12 @@ ROWS = {
     "surfaces": 6, "app": 7,
 }  # fmt: skip
 # A surface opens the composition root when a call needs it, lazily; commands are a process of their own.
-LAZY = {("surfaces/cli.py", "app"), ("surfaces/commands.py", "app"), ("__main__.py", "surfaces")}
+LAZY = {
+    ("surfaces/cli.py", "app"),
+    ("surfaces/console.py", "app"),
+    ("surfaces/upkeep.py", "app"),
+    ("__main__.py", "surfaces"),
+}
 SQL = re.compile(
     r"^\s*(select\s.+\sfrom\s|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|create\s+table\s)",
     re.IGNORECASE | re.DOTALL,

@@ -49,9 +49,10 @@ def _command(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    from engram.surfaces import commands  # noqa: PLC0415 - the parser costs more than --version may take
+    from engram.surfaces import commands, console, upkeep  # noqa: PLC0415 - more than --version may take
 
-    return commands.run(arguments)
+    assert commands.save and upkeep.doctor  # noqa: S101, PT018 - the modules register their commands
+    return console.run(arguments)
 
 
 def _internal(error: Exception) -> int:

@@ -1,0 +1,131 @@
+"""What every command shares: the parser, an open engine, a tool's answer on the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App as Parser
+from cyclopts import CycloptsError, Parameter
+
+from engram import __version__, app
+from engram import settings as configuration
+from engram.errors import Invalid
+from engram.surfaces.cli import EXIT_STATUS, working_folder
+from engram.tools import mem, registry
+
+FINISH_S = 2.0  # a command makes the vectors of its own rows before it ends, at most so long
+CLIENT = "cli"
+MARK = "\0"
+
+parser = Parser(
+    name="engram",
+    help="Persistent memory for AI agents. `engram mcp` serves an agent; the other commands are for you.",
+    version=f"engram {__version__}",
+    version_flags=["--version"],
+    help_on_error=False,
+    result_action="return_value",
+)
+
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Parse and run one command.
+
+    Raises:
+        EngramError: what the command answered; ``cli`` turns it into an exit status.
+    """
+    try:
+        status = parser(_marked(arguments), exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        message = " ".join(unmarked(str(error)).replace(", ...", " and more").split())
+        raise Invalid(message, hint="See `engram --help`") from error
+    return status if isinstance(status, int) else 0
+
+
+def _marked(arguments: Sequence[str]) -> list[str]:
+    """The arguments, with a mark before what begins with a hyphen but is text: ``-`` alone, or ``- a list's item``.
+
+    No option has white space in its name, but a note often begins with a bullet. No argument can hold NUL by itself.
+    """
+    words: list[str] = []
+    for index, word in enumerate(arguments):
+        if word == "--":
+            return [*words, *arguments[index:]]
+        name = word.partition("=")[0]
+        is_text = word == "-" or (word.startswith("-") and any(character.isspace() for character in name))
+        words.append(f"{MARK}{word}" if is_text else word)
+    return words
+
+
+def unmarked(word: str) -> str:
+    """The word as it was given, without our mark."""
+    return word.replace(MARK, "")
+
+
+@contextmanager
+def open_app() -> Generator[app.App]:
+    """An engine for one command; what it wrote gets its vectors before it ends."""
+    opened = app.App(configuration.read(os.environ), folder=working_folder())
+    try:
+        yield opened
+        opened.worker.finish(FINISH_S)
+    finally:
+        opened.close()
+
+
+def call_tool(tool: str, arguments: dict[str, Any], *, is_json: bool = False) -> int:
+    """Run a tool and print its answer."""
+    found = registry.TOOLS.get(tool)
+    if found is None:
+        raise Invalid(f"there is no tool {tool[:80]!r}", hint=f"Tools: {', '.join(sorted(registry.TOOLS))}")
+    given = {key: unmarked(value) if isinstance(value, str) else value for key, value in arguments.items()}
+    with open_app() as opened:
+        answer = opened.call(found, {key: value for key, value in given.items() if value is not None}, client=CLIENT)
+    if answer.is_error:
+        print(f"engram: {answer.text}", file=sys.stderr)
+        return EXIT_STATUS.get(answer.code, 1)
+    if is_json:
+        print_json(answer.structured or {"text": answer.text})
+    else:
+        print(answer.text)
+    return 0
+
+
+def print_json(value: object) -> None:
+    """Print a value as one line of JSON."""
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def read_file(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        Invalid: it can't be read, or is not UTF-8.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise Invalid(f"{path} can't be read: {error.strerror}", hint="Name a file that can be read") from error
+    return decoded(raw, str(path))
+
+
+def decoded(raw: bytes, where: str) -> str:
+    """Bytes from outside as text.
+
+    Raises:
+        Invalid: they are not UTF-8.
+    """
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{where} is not UTF-8 text", hint="Convert it first; nothing was saved") from error
+
+
+assert mem.mem_save  # noqa: S101 - the module registers its tools
