@@ -165,7 +165,10 @@ def test_titles_and_keys_weigh_more_than_the_body() -> None:
     """Three and two to one; stop words count nowhere."""
     weights = analyse.term_weights(["cache"], ["cache", "the", "log"], ["key"])
     assert weights == {"cache": 4.0, "log": 1.0, "key": 2.0}
-    assert analyse.weighted_length("cache", "the log of it", "key") == 3.0 + 1.0 + 2.0
+    assert (
+        analyse.weighted_length(*(analyse.read(text)[1] for text in ("cache", "the log of it", "key")))
+        == 3.0 + 1.0 + 2.0
+    )
 
 
 def test_a_language_is_told_by_its_function_words() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +23,7 @@ def candidate(chunk: int = 1, **changes: object) -> Candidate:
     plain = Candidate(
         chunk_id=chunk, memory_id=f"m{chunk}", terms=rank.pack({"cach": 1.0}), length=40.0, similarity=0.5, age_ms=0
     )
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return plain._replace(**changes)  # type: ignore[arg-type]
 
 
 CANDIDATES = st.builds(
@@ -62,7 +60,7 @@ def test_more_evidence_never_lowers_a_hit(item: Candidate, close: float, closer:
     """Neither a nearer vector nor a word more in the same chunk makes it worse, nor does a younger age."""
 
     def score(**changes: object) -> float:
-        return rank.rank([replace(item, **changes)], [CACHE], [1.0], has_floor=False)[0].score  # type: ignore[arg-type]
+        return rank.rank([item._replace(**changes)], [CACHE], [1.0], has_floor=False)[0].score  # type: ignore[arg-type]
 
     low, high = sorted((close, closer))
     assert score(similarity=high) >= score(similarity=low)
@@ -91,16 +89,15 @@ def test_more_memories_never_ask_for_less_evidence(count: int, other: int) -> No
 @given(st.floats(0.5, 50), st.floats(0, 50), st.floats(0, 1000))
 def test_more_of_a_word_never_lowers_the_keyword_score(tf: float, more: float, length: float) -> None:
     """BM25 saturates, it does not fall."""
-    assert rank.keyword_score([tf + more], [1.5], length) >= rank.keyword_score([tf], [1.5], length)
-    assert rank.keyword_score([], [], length) == 0.0
+    assert rank.keyword_scores([tf + more], [1.5], length) >= rank.keyword_scores([tf], [1.5], length)
+    assert rank.keyword_scores([], [], length) == (0.0, 0.0)
 
 
 def test_a_rare_word_weighs_more_than_a_common_one() -> None:
     """And no word weighs less than nothing, though every chunk holds it."""
     assert rank.idf(1, 1000) > rank.idf(500, 1000) > rank.idf(1000, 1000) > 0
     assert rank.idf(50, 10) > 0
-    assert rank.covered_share([1.0, 0.0], [3.0, 1.0]) == 0.75
-    assert rank.covered_share([], []) == 0.0
+    assert rank.keyword_scores([1.0, 0.0], [3.0, 1.0], 60.0)[1] == 0.75
 
 
 def test_terms_are_found_in_a_packed_chunk_by_any_variant_and_by_prefix() -> None:
@@ -147,4 +144,4 @@ def test_age_is_a_small_bounded_factor() -> None:
 )
 def test_a_cosine_is_read_by_the_models_curve(cosine: float, low: float, high: float) -> None:
     """0 at unrelated, 1 at paraphrase."""
-    assert low <= rank.closeness(CURVE, cosine) <= high
+    assert low <= rank.closeness(CURVE, {1: cosine})[1] <= high

@@ -66,7 +66,10 @@ def is_readable(text: str, *, pieces: Pieces, scripts: frozenset[str]) -> bool:
     Source: contract "Similarity".
     """
     if text.isascii() and pieces.spells_ascii and "LATIN" in scripts:  # the usual case, in a tenth of the time
-        return _ASCII_LETTER.search(text) is not None and _LONG_ASCII_WORD.search(text) is None
+        if _ASCII_LETTER.search(text) is None:
+            return False
+        # A look at what stands between white space is a third of the pattern's time, and settles nearly every text.
+        return max(map(len, text.split())) <= WORD_CHARS_MAX or _LONG_ASCII_WORD.search(text) is None
     letters = [character for character in text if character.isalpha()]
     if not letters or sum(_script(letter) in scripts for letter in letters) < SCRIPT_SHARE_MIN * len(letters):
         return False

@@ -45,16 +45,16 @@ def cut(embedder: Embedder, *, title: str, concept: str, topic_key: str, body: s
     """The pieces of a text: where each stands, its index terms, whether the model can read it."""
     prefix = f"{title} {concept}".strip()
     keys = f"{topic_key} {concept}".strip()
-    title_terms, key_terms = analyse.index_terms(title), analyse.index_terms(keys)
+    (title_terms, title_words), (key_terms, key_words) = analyse.read(title), analyse.read(keys)
     found: list[Piece] = []
     for span in chunk.split(body, count_tokens=tokens().pieces, prefix=prefix):
         text = body[span.start : span.end]
-        body_terms = analyse.index_terms(text)
+        body_terms, body_words = analyse.read(text)
         found.append(
             chunks.Piece(
                 first_char=span.start,
                 last_char=span.end,
-                length=analyse.weighted_length(title, text, keys),
+                length=analyse.weighted_length(title_words, body_words, key_words),
                 flags=chunk.flags(text),
                 terms=rank.pack(analyse.term_weights(title_terms, body_terms, key_terms)),
                 title=" ".join(title_terms),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from engram.model import Event, Library, Memory
+from engram.model import Event, Memory
 from engram.rules import merkle, seal
 from engram.store import events, libraries, memories
 
@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from engram.store.base import Tx
 
 
+# One encoder: json.dumps makes a new one for each call that wants other than its defaults.
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a verb changes in a library's row while it holds it."""
+
+    number: int
+    live: int
+    acc: int
+
+
 class Ledger:
     """Holds the libraries that a verb touches. After it is made nothing may wait for another lock."""
 
@@ -25,16 +38,19 @@ class Ledger:
         self._tx = tx
         self._ctx = ctx
         self._libraries = {library.id: library for library in libraries.lock(tx, sorted(set(library_ids)))}
+        self._totals = {
+            library.id: Totals(library.number, library.live, library.acc) for library in self._libraries.values()
+        }
 
     def number(self, library_id: str) -> int:
         """The next memory number of a library."""
-        library = self._libraries[library_id]
-        self._libraries[library_id] = replace(library, number=library.number + 1)
-        return library.number + 1
+        totals = self._totals[library_id]
+        totals.number += 1
+        return totals.number
 
     def insert(self, memory: Memory) -> Memory:
         """Seal and add a memory, with its number taken here."""
-        memory = memories.sealed(self._tx, replace(memory, number=self.number(memory.library_id)))
+        memory = memories.sealed(self._tx, memory, number=self.number(memory.library_id))
         memories.insert(self._tx, memory)
         self._count(memory, 1)
         return memory
@@ -73,20 +89,28 @@ class Ledger:
                 token_id=self._ctx.token_id,
                 verb=verb,
                 target=targets.get(library_id, ""),
-                detail=json.dumps(detail, ensure_ascii=False, separators=(",", ":"), sort_keys=True),
+                detail=_to_json(detail),
             )
             if audited:
                 event = replace(event, leaf_hash=leaf_of(event))
             events.insert(self._tx, event)
-            after = replace(library, seq=library.seq + 1, leaves=library.leaves + audited)
-            self._libraries[library_id] = libraries.update_totals(self._tx, after)
+            totals = self._totals[library_id]
+            self._libraries[library_id] = libraries.update_totals(
+                self._tx,
+                library,
+                seq=library.seq + 1,
+                leaves=library.leaves + audited,
+                number=totals.number,
+                live=totals.live,
+                acc=totals.acc,
+            )
 
     def _count(self, memory: Memory, sign: int) -> None:
         if memory.is_archived:
             return
-        library: Library = self._libraries[memory.library_id]
-        acc = (library.acc + sign * seal.seal48(memory.seal)) % (1 << 48)
-        self._libraries[memory.library_id] = replace(library, live=library.live + sign, acc=acc)
+        totals = self._totals[memory.library_id]
+        totals.live += sign
+        totals.acc = (totals.acc + sign * seal.seal48(memory.seal)) % seal.SUM_MODULUS
 
 
 def leaf_of(event: Event) -> bytes:

@@ -69,22 +69,19 @@ def prepare(engine: Engine, draft: Draft, *, may_be_recalled: bool = False, may_
             hint="Save your own words about it, or change the memory with mem_update",
         )
     redactions = Redactions()
-    cleaned: dict[str, str] = {}
+    final: dict[str, str] = {}
     for name in ("title", "body", "concept", "topic_key", "trigger_pattern", "action_pattern", "source"):
         value: str = getattr(draft, name)
         if value:
-            cleaned[name], found = clean(engine, value, parameter="content" if name == "body" else name)
-            redactions = redactions.plus(found)
-    draft = replace(draft, **cleaned)
-    draft = replace(
-        draft,
-        title=_title(draft),
-        topic_key=topic_key(draft.topic_key),
-        kind=kind(draft.kind, may_be_prompt=may_be_prompt),
-    )
+            final[name], found = clean(engine, value, parameter="content" if name == "body" else name)
+            if found:
+                redactions = redactions.plus(found)
+    final["title"] = _title(final.get("title", ""), final.get("concept", ""), final.get("body", ""))
+    final["topic_key"] = topic_key(final.get("topic_key", ""))
+    final["kind"] = kind(draft.kind, may_be_prompt=may_be_prompt)
     type_given = bool(draft.memory_type)
-    if not type_given:
-        draft = replace(draft, memory_type=memory_type_of(draft.kind))
+    final["memory_type"] = draft.memory_type or memory_type_of(final["kind"])
+    draft = replace(draft, **final)
     return Prepared(
         draft=draft,
         pieces=index.cut(
@@ -97,8 +94,8 @@ def prepare(engine: Engine, draft: Draft, *, may_be_recalled: bool = False, may_
     )
 
 
-def _title(draft: Draft) -> str:
-    title = names.tidy_title(draft.title or draft.concept) or names.first_sentence_title(draft.body)
+def _title(title: str, concept: str, body: str) -> str:
+    title = names.tidy_title(title or concept) or names.first_sentence_title(body)
     if len(title) > TITLE_CHARS_MAX:
         raise Invalid(
             f"title has {len(title)} characters, the most is {TITLE_CHARS_MAX}",

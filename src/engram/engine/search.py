@@ -228,20 +228,21 @@ def _run(
     idfs = [rank.idf(df, count) for df in dfs]
     word_ids = _by_words(tx, where, terms, dfs, idfs)
     cosines = _by_vectors(tx, engine, where, question, extras, word_ids)
+    library_ids = set(where.library_ids)
     found = {
         chunk_id: item
         for chunk_id, item in chunks.candidates(tx, list(dict.fromkeys([*word_ids, *cosines]))).items()
-        if item.library_id in where.library_ids  # whatever an index says, no other library is shown
+        if item.library_id in library_ids  # whatever an index says, no other library is shown
     }
-    curve = engine.embedder.curve
+    similarities = rank.closeness(engine.embedder.curve, cosines)
     candidates = [
         rank.Candidate(
             chunk_id=item.id,
             memory_id=item.memory_id,
             terms=item.terms,
             length=item.length,
-            similarity=rank.closeness(curve, cosines[item.id]) if item.id in cosines else None,
-            age_ms=tx.now - (item.event_at or item.created_at),
+            similarity=similarities.get(item.id),
+            age_ms=tx.now - item.at,
             is_code=bool(item.flags & chunk.IS_CODE),
             is_superseded=item.archived_why is not None,
         )

@@ -10,7 +10,9 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from functools import cache, lru_cache
+from collections import Counter
+from functools import cache, lru_cache, partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from engram.model import QueryTerm
@@ -205,7 +207,7 @@ def _stemmer(language: str) -> Any:  # noqa: ANN401 - PyStemmer ships no types
 
 
 def _stem(term: str, language: str) -> str:
-    if len(term) < 3 or any(c.isdigit() for c in term):
+    if len(term) < 3 or (not term.isalpha() and any(c.isdigit() for c in term)):
         return ""
     if not term.isascii():
         script = unicodedata.name(term[0], "").partition(" ")[0]
@@ -228,19 +230,46 @@ def language_of(words: Iterable[str]) -> str:
 
 def index_terms(text: str, language: str = "") -> list[str]:
     """Every index term of a text with repetition, in text order."""
-    terms: list[str] = []
-    runs = [run for run in _runs(text) if run]
-    language = language or language_of(run.casefold() for run in runs[:LANGUAGE_WORDS_MAX])
-    for run in runs:
-        if _DENSE.match(run):
-            terms += _dense_terms(run)
-            continue
-        terms += _variants(run, language)
-        if joined := _joined(run):
-            terms.append(joined)
-        for part in _parts(run) if len(run) <= 4_096 else ():
-            terms += _variants(part, language)
-    return terms
+    return read(text, language)[0]
+
+
+def read(text: str, language: str = "") -> tuple[list[str], int]:
+    """A text that is to be indexed, in one pass.
+
+    Returns:
+        (every index term with repetition, in text order; how many of its words carry a question).
+    """
+    runs = list(filter(None, _runs(text)))
+    language = language or language_of(map(str.casefold, runs[:LANGUAGE_WORDS_MAX]))
+    is_usual = max(map(len, runs), default=0) <= TERM_CHARS_MAX  # a longer run is not worth a place among the known
+    found = list(map(_reader(language), runs)) if is_usual else [_read_run(run, language) for run in runs]
+    return [term for terms, _ in found for term in terms], sum(map(_is_telling, found))
+
+
+_Read = tuple[tuple[str, ...], bool]  # the index terms of a run, and whether it is more than a stop word
+_is_telling = itemgetter(1)
+
+
+@cache
+def _reader(language: str) -> Callable[[str], _Read]:
+    """What reads a run, and knows the runs that it met last."""
+    return lru_cache(maxsize=32_768)(partial(_read_run, language=language))
+
+
+def _read_run(run: str, language: str) -> _Read:
+    if run.isascii() and run.isalpha() and len(run) <= TERM_CHARS_MAX and (run[1:].islower() or run.isupper()):
+        term = run.casefold()  # the usual word: no parts, nothing to fold
+        stem: str = _stemmer(language).stemWord(term) if len(term) > 2 else term
+        return (term, stem) if stem != term else (term,), term not in stopwords.ENGLISH
+    is_telling = _clean(run) not in stopwords.ENGLISH
+    if _DENSE.match(run):
+        return tuple(_dense_terms(run)), is_telling
+    terms = [*_variants(run, language)]
+    if joined := _joined(run):
+        terms.append(joined)
+    for part in _parts(run) if len(run) <= 4_096 else ():
+        terms += _variants(part, language)
+    return tuple(terms), is_telling
 
 
 def query_terms(text: str) -> list[QueryTerm]:
@@ -301,17 +330,15 @@ def term_weights(title: Iterable[str], body: Iterable[str], keys: Iterable[str])
 
     Title terms count TITLE_WEIGHT, keys (topic key, concept) KEYS_WEIGHT, the body 1.
     """
-    weights: dict[str, float] = {}
-    for terms, weight in ((title, TITLE_WEIGHT), (body, 1.0), (keys, KEYS_WEIGHT)):
+    weights: dict[str, float] = {**Counter(body)}
+    for terms, weight in ((title, TITLE_WEIGHT), (keys, KEYS_WEIGHT)):
         for term in terms:
-            if term not in stopwords.ENGLISH:
-                weights[term] = weights.get(term, 0.0) + weight
+            weights[term] = weights.get(term, 0) + weight
+    for stop in stopwords.ENGLISH.intersection(weights):
+        del weights[stop]
     return weights
 
 
-def weighted_length(title: str, body: str, keys: str) -> float:
-    """The length of a chunk in words as BM25 counts it, with the weights of ``term_weights``."""
-    return sum(
-        weight * sum(word not in stopwords.ENGLISH for word in surface_words(text))
-        for text, weight in ((title, TITLE_WEIGHT), (body, 1.0), (keys, KEYS_WEIGHT))
-    )
+def weighted_length(title: int, body: int, keys: int) -> float:
+    """The length of a chunk as BM25 counts it, from its words that carry a question, with ``term_weights``' weights."""
+    return title * TITLE_WEIGHT + body + keys * KEYS_WEIGHT

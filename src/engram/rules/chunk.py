@@ -29,6 +29,7 @@ _CODE_LINE = re.compile(
 )
 _DOC_BORDERS = ('"""', "'''")
 _LINE_CHARS_MAX = 300
+_ASCII_DIGIT = re.compile("[0-9]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLOCK_BORDERS = ("\n#", "\n\n", "\n", "。", ". ", " ")  # the best first
 _QUESTION_MARKS = ("?", "？", "؟", "՞", "፧", ";")
@@ -108,7 +109,7 @@ def flags(piece: str) -> int:
     found = ENDS_AS_QUESTION if piece.rstrip().endswith(_QUESTION_MARKS) else 0
     if is_code(piece):
         found |= IS_CODE
-    if any(character.isdigit() for character in piece):
+    if _ASCII_DIGIT.search(piece) or (not piece.isascii() and any(character.isdigit() for character in piece)):
         found |= HAS_NUMBER
     return found
 
@@ -121,7 +122,15 @@ def is_code(piece: str) -> bool:
     lines = _undocumented([line.strip()[:_LINE_CHARS_MAX] for line in piece.splitlines() if line.strip()])
     if len(lines) < 2:
         return False
-    return sum(_CODE_LINE.fullmatch(line) is not None for line in lines) * 2 > len(lines)
+    code = prose = 0
+    for line in lines:
+        if _CODE_LINE.fullmatch(line):
+            code += 1
+        else:
+            prose += 1
+        if code * 2 > len(lines) or prose * 2 >= len(lines):
+            break  # the rest can't change it
+    return code * 2 > len(lines)
 
 
 def _undocumented(lines: list[str]) -> list[str]:

@@ -62,6 +62,8 @@ def fold_name(name: str) -> str:
     Source: NFKC_Casefold of the Unicode standard, section 3.13; so two names that look alike for lack of
     a visible difference are one.
     """
+    if name.isascii() and name.isprintable():  # the usual name holds nothing to fold but case
+        return name.lower()
     visible = "".join(char for char in name if char.isspace() or not _is_invisible(char))
     return nfkc(fold_text(visible))
 

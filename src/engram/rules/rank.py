@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engram.model import QueryTerm
 
@@ -40,9 +38,8 @@ UNRELATED = 0.1  # similarity of the middle of unrelated pairs
 PARAPHRASE = 0.9  # and of paraphrases
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """What a chunk brings to the ranking."""
+class Candidate(NamedTuple):
+    """What a chunk brings to the ranking. A search makes hundreds: a tuple costs a fifth of a dataclass."""
 
     chunk_id: int
     memory_id: str
@@ -54,8 +51,7 @@ class Candidate:
     is_superseded: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
+class Scored(NamedTuple):
     """A chunk with its scores, each 0..1."""
 
     chunk_id: int
@@ -82,7 +78,8 @@ def pack(weights: Mapping[str, float]) -> str:
 
     Each entry is a line ``term weight`` between line breaks; terms hold no white space.
     """
-    return "".join(f"\n{term} {weight:g}" for term, weight in weights.items()) + "\n" if weights else ""
+    lines = [f"\n{term} {weight if weight.__class__ is int else f'{weight:g}'}" for term, weight in weights.items()]
+    return "".join(lines) + "\n" if lines else ""
 
 
 def frequencies(query: Sequence[QueryTerm], packed: str) -> list[float]:
@@ -105,28 +102,28 @@ def _best_weight(packed: str, needles: tuple[str, ...]) -> float:
     return best
 
 
-def keyword_score(tfs: Sequence[float], idfs: Sequence[float], length: float) -> float:
-    """BM25 over the query's terms as a share of the most that a chunk could reach, 0..1.
+def keyword_scores(tfs: Sequence[float], idfs: Sequence[float], length: float) -> tuple[float, float]:
+    """What the words of a chunk say, each 0..1.
 
     Args:
         tfs: The weighted frequency of each query term in the chunk.
         idfs: The weight of each query term.
         length: Weighted words of the chunk.
 
+    Returns:
+        (BM25 over the query's terms as a share of the most that a chunk could reach, which share of the query's
+        weight stands there at all).
+
     Source: Robertson & Zaragoza 2009; k1 1.2, b .75.
     """
-    most = sum(idfs) * (K1 + 1)
-    if not most:
-        return 0.0
     norm = K1 * (1 - B + B * length / TYPICAL_LENGTH)
-    total = sum(weight * tf * (K1 + 1) / (tf + norm) for tf, weight in zip(tfs, idfs, strict=True) if tf)
-    return min(total / most, 1.0)
-
-
-def covered_share(tfs: Sequence[float], idfs: Sequence[float]) -> float:
-    """Which share of the query's weight stands in a chunk at all, 0..1."""
-    total = sum(idfs)
-    return sum(weight for tf, weight in zip(tfs, idfs, strict=True) if tf) / total if total else 0.0
+    most = score = covered = 0.0
+    for tf, weight in zip(tfs, idfs, strict=True):
+        most += weight
+        if tf:
+            score += weight * tf / (tf + norm)
+            covered += weight
+    return (min(score / most, 1.0), covered / most) if most else (0.0, 0.0)
 
 
 def vector_weight(candidate: Candidate, *, has_identifier: bool) -> float:
@@ -138,17 +135,11 @@ def vector_weight(candidate: Candidate, *, has_identifier: bool) -> float:
     return CODE_VECTOR_WEIGHT if candidate.is_code else PROSE_VECTOR_WEIGHT
 
 
-def closeness(curve: Curve, cosine: float) -> float:
-    """A cosine on the straight scale that ranking uses: 0 at unrelated, 1 at paraphrase, by the model's curve."""
-    low, high = _ends(curve)
-    return min(max((cosine - low) / (high - low), 0.0), 1.0)
-
-
-@lru_cache(maxsize=8)
-def _ends(curve: Curve) -> tuple[float, float]:
-    """The cosines of unrelated and of paraphrased texts."""
+def closeness(curve: Curve, cosines: Mapping[int, float]) -> dict[int, float]:
+    """Cosines on the straight scale that ranking uses: 0 at unrelated, 1 at paraphrase, by the model's curve."""
     low = next(x for x, y in curve.knots if y >= UNRELATED)
-    return low, next(x for x, y in curve.knots if y >= PARAPHRASE)
+    width = next(x for x, y in curve.knots if y >= PARAPHRASE) - low
+    return {key: min(max((cosine - low) / width, 0.0), 1.0) for key, cosine in cosines.items()}
 
 
 def recency(age_ms: int) -> float:
@@ -198,9 +189,8 @@ def rank(
     scored: list[Scored] = []
     best_keyword, best_similarity = 0.0, None
     for item in candidates:
-        tfs = [_best_weight(item.terms, sought) for sought in needles]
-        keyword = keyword_score(tfs, idfs, item.length)
-        best_keyword = max(best_keyword, covered_share(tfs, idfs))
+        keyword, covered = keyword_scores([_best_weight(item.terms, sought) for sought in needles], idfs, item.length)
+        best_keyword = max(best_keyword, covered)
         weight = vector_weight(item, has_identifier=has_identifier)
         if item.similarity is not None:
             best_similarity = max(best_similarity or 0.0, item.similarity)

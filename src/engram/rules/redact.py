@@ -20,6 +20,8 @@ _QUOTED = rf"(?:\s{{1,20}}+[\w:.-]{{1,40}}+(?:\s{{0,20}}+=\s{{0,20}}+(?:{_VALUE}
 # As HTML would read it: any case, spaces, attributes. Neither `<private/>` nor `<private-x>` is one.
 _TAG = re.compile(rf"<\s*+(?P<end>/?)\s*+private(?:{_PLAIN}|{_QUOTED})", re.IGNORECASE)
 
+_LITERALS = tuple(dict.fromkeys(literal for shape in SHAPES for literal in shape.literals))
+
 
 def redact(text: str, *, secrets: bool = True) -> tuple[str, Redactions]:
     """The text without private parts and, unless told otherwise, without secrets; and what went.
@@ -79,8 +81,11 @@ def _without_secrets(text: str) -> tuple[str, list[str]]:
 
 def _one_round(text: str) -> tuple[str, list[str]]:
     kinds: list[str] = []
+    present = {literal for literal in _LITERALS if literal in text}
+    if not present:  # most texts: no shape needs a look
+        return text, kinds
     for shape in SHAPES:
-        if any(literal in text for literal in shape.literals):
+        if not present.isdisjoint(shape.literals):
             text, count = _without_shape(text, shape)
             kinds += [shape.kind] * count
     return text, kinds

@@ -105,7 +105,11 @@ SHAPES: tuple[Shape, ...] = (
         "discord",
         r"https://(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/\d{15,22}/[\w-]{40,100}",
     ),
-    _shape("discord-token", "M N O", rf"{_BEFORE}{_DISCORD_ID}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}{_AFTER}"),
+    _shape(
+        "discord-token",
+        "MD MT Mj Mz ND NT Nj Nz OD OT Oj Oz",
+        rf"{_BEFORE}{_DISCORD_ID}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}{_AFTER}",
+    ),
     _token("stripe-key", "sk_live_ rk_live_ sk_test_ rk_test_", r"[A-Za-z0-9]{16,247}"),
     _token("stripe-webhook-secret", "whsec_", r"[A-Za-z0-9+/]{24,128}={0,2}"),
     _token("anthropic-key", "sk-ant-", rf"[a-z0-9]{{2,12}}-{_NO_WORDS}[A-Za-z0-9_-]{{20,200}}"),

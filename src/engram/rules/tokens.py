@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Container
-from functools import lru_cache
+from functools import cache, lru_cache
 
 WORD_CHARS_MAX = 100  # BERT takes a longer word as one unknown piece
 _FULL_COST_FROM = "\U00020000"  # ideographs outside the basic plane
@@ -34,6 +34,7 @@ class WordPiece:
     def __init__(self, vocabulary: Container[str]) -> None:
         self._vocabulary = vocabulary
         self._cost = lru_cache(maxsize=65_536)(self._cost_of)
+        self._model_cost = lru_cache(maxsize=65_536)(self._model_cost_of)
 
     def count(self, text: str) -> int:
         """Tokens for a budget: pieces, an unknown piece as half its UTF-8 bytes, never under a quarter of all bytes.
@@ -45,7 +46,7 @@ class WordPiece:
 
     def pieces(self, text: str) -> int:
         """Tokens as the model counts them, an unknown word as one."""
-        return sum(self._cost(word)[1] for word in words_of(text))
+        return sum(map(self._model_cost, words_of(text)))
 
     def _cost_of(self, word: str) -> tuple[int, int]:
         """(budget tokens, model tokens) of one word."""
@@ -55,6 +56,9 @@ class WordPiece:
                 return known, known
         size = len(word.encode("utf-8", "surrogatepass"))
         return (size if word >= _FULL_COST_FROM else (size + 1) // 2), 1
+
+    def _model_cost_of(self, word: str) -> int:
+        return self._cost_of(word)[1]
 
     def _spell(self, word: str) -> int:
         """How many pieces spell the word, greedy from the left; 0 if none do."""
@@ -72,7 +76,14 @@ class WordPiece:
 
 def words_of(text: str) -> list[str]:
     """The words of a text as the tokenizer sees them: lower case, no accents, each punctuation mark a word."""
+    if text.isascii():  # the usual case, in a fifth of the time
+        return text.translate(_ascii()).split()
     return "".join(map(_normal, text)).split()
+
+
+@cache
+def _ascii() -> dict[int, str]:
+    return {code: _normal(chr(code)) for code in range(128)}
 
 
 @lru_cache(maxsize=8_192)

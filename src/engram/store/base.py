@@ -99,21 +99,24 @@ def scope_terms(where: Filter) -> tuple[tuple[tuple[str, ...], ...], tuple[str, 
     return places, types
 
 
-@lru_cache(maxsize=512)
-def _names(sql: str) -> tuple[str, ...]:
-    return tuple(_PARAMETER.findall(sql))
-
-
 def expand(sql: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The statement with every list parameter written out as ``(:name_0, :name_1, ...)``."""
-    lists = [name for name in dict.fromkeys(_names(sql)) if isinstance(params.get(name), (list, tuple))]
+    lists = [name for name, value in params.items() if value.__class__ in (list, tuple)]
+    if not lists:
+        return sql, params
+    sizes = tuple((name, len(params[name])) for name in lists)
     for name in lists:
-        values = params.pop(name)
-        keys = [f"{name}_{i}" for i in range(len(values))]
-        text = "(" + ", ".join(f":{key}" for key in keys) + ")" if keys else "(select null where 1 = 0)"
+        params.update((f"{name}_{i}", value) for i, value in enumerate(params.pop(name)))
+    return _expanded(sql, sizes), params
+
+
+@lru_cache(maxsize=1024)
+def _expanded(sql: str, sizes: tuple[tuple[str, int], ...]) -> str:
+    for name, size in sizes:
+        keys = ", ".join(f":{name}_{i}" for i in range(size))
+        text = f"({keys})" if keys else "(select null where 1 = 0)"
         sql = re.sub(rf"(?<![:\w]):{name}\b", lambda _, text=text: text, sql)
-        params.update(zip(keys, values, strict=True))
-    return sql, params
+    return sql
 
 
 class Tx(ABC):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engram.store.base import Facets
 from engram.store.memories import place_condition
@@ -29,8 +29,7 @@ class Piece:
     is_readable: bool  # the model can read it: a vector will follow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A candidate: where it stands, what BM25 needs, what ranking needs of its memory, no text."""
 
     id: int
@@ -41,12 +40,8 @@ class Chunk:
     length: float
     flags: int
     terms: str  # packed
-    title: str
-    created_at: int
-    event_at: int | None
+    at: int  # when it happened, else when it was saved
     archived_why: str | None
-    valid_from: int | None
-    valid_to: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,20 +132,13 @@ def candidates(tx: Tx, chunk_ids: Sequence[int]) -> dict[int, Chunk]:
     rows = tx.all(
         """
         select c.id, c.library_id, c.memory_id, c.first_char, c.last_char, c.length, c.flags, c.terms,
-            m.title, m.created_at, m.event_at, m.archived_why, m.valid_from, m.valid_to
+            coalesce(m.event_at, m.created_at), m.archived_why
         from chunk c join memory m on m.library_id = c.library_id and m.id = c.memory_id
         where c.id in :ids and (m.archived_why is null or m.archived_why = 'superseded')
         """,
         ids=list(chunk_ids),
     )
-    return {
-        row[0]: Chunk(
-            id=row[0], library_id=row[1], memory_id=row[2], first_char=row[3], last_char=row[4], length=row[5],
-            flags=row[6], terms=row[7], title=row[8], created_at=row[9], event_at=row[10],
-            archived_why=row[11], valid_from=row[12], valid_to=row[13],
-        )
-        for row in rows
-    }  # fmt: skip
+    return {row[0]: Chunk(*row) for row in rows}
 
 
 _UNEMBEDDED = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from engram.model import Event
@@ -12,14 +13,13 @@ if TYPE_CHECKING:
     from engram.store.base import Tx
 
 _NAMES = ("library_id", "seq", "leaf_index", "at", "actor_id", "token_id", "verb", "target", "detail", "leaf_hash")
+_INSERT = f"insert into event ({', '.join(_NAMES)}) values ({', '.join(f':{name}' for name in _NAMES)})"
+_values = attrgetter(*_NAMES)
 
 
 def insert(tx: Tx, event: Event) -> None:
     """Append an event; its seq comes from the locked library."""
-    tx.run(
-        f"insert into event ({', '.join(_NAMES)}) values ({', '.join(f':{name}' for name in _NAMES)})",
-        **{name: getattr(event, name) for name in _NAMES},
-    )
+    tx.run(_INSERT, **dict(zip(_NAMES, _values(event), strict=True)))
 
 
 def of_library(tx: Tx, library_id: str, *, after: int = 0, limit: int = 1000) -> Sequence[Event]:

@@ -20,8 +20,14 @@ _NAMES = (
     "created_at", "updated_at", "archived_at", "archived_why", "erase_at", "head_sha",
 )  # fmt: skip
 _WITH_SEAL = (*_NAMES, "seal")
+_NUMBER = _NAMES.index("number")
 _BODY = _WITH_SEAL.index("body")
 MEMORY_COLUMNS = ", ".join(f"m.{name}" for name in _WITH_SEAL)
+_INSERT = f"insert into memory ({', '.join(_WITH_SEAL)}) values ({', '.join(f':{name}' for name in _WITH_SEAL)})"
+_UPDATE = f"""
+    update memory set {", ".join(f"{name} = :{name}" for name in _WITH_SEAL)}
+    where library_id = :was_library_id and id = :was_id
+"""
 _sealed_values = attrgetter(*_NAMES)
 
 _VERSION = (
@@ -39,9 +45,12 @@ def memory_from(row: Row) -> Memory:
     return Memory(**values)
 
 
-def sealed(tx: Tx, memory: Memory) -> Memory:
-    """The memory with the seal of its present values."""
-    return replace(memory, seal=tx.seal("memory", _sealed_values(memory)))
+def sealed(tx: Tx, memory: Memory, *, number: int | None = None) -> Memory:
+    """The memory with the seal of its present values, and of its number if it gets one now."""
+    values = _sealed_values(memory)
+    if number is None:
+        return replace(memory, seal=tx.seal("memory", values))
+    return replace(memory, number=number, seal=tx.seal("memory", (*values[:_NUMBER], number, *values[_NUMBER + 1 :])))
 
 
 def _row(memory: Memory) -> dict[str, Any]:
@@ -52,23 +61,12 @@ def _row(memory: Memory) -> dict[str, Any]:
 
 def insert(tx: Tx, memory: Memory) -> None:
     """Add a sealed memory."""
-    tx.run(
-        f"insert into memory ({', '.join(_WITH_SEAL)}) values ({', '.join(f':{name}' for name in _WITH_SEAL)})",
-        **_row(memory),
-    )
+    tx.run(_INSERT, **_row(memory))
 
 
 def update(tx: Tx, memory: Memory, *, was: Memory) -> None:
     """Store a sealed memory's present values over those of ``was`` (which may be of another library)."""
-    tx.run(
-        f"""
-        update memory set {", ".join(f"{name} = :{name}" for name in _WITH_SEAL)}
-        where library_id = :was_library_id and id = :was_id
-        """,
-        **_row(memory),
-        was_library_id=was.library_id,
-        was_id=was.id,
-    )
+    tx.run(_UPDATE, **_row(memory), was_library_id=was.library_id, was_id=was.id)
 
 
 def erase(tx: Tx, memory: Memory) -> None:

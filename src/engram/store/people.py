@@ -15,6 +15,7 @@ _TOKEN = (
     "id", "actor_id", "name", "scope", "library_id", "role", "hash", "made_by", "created_at", "expires_at",
     "revoked_at",
 )  # fmt: skip
+_BY_ID = f"select {', '.join(_ACTOR)} from actor where id = :id"
 _actor_values = attrgetter(*_ACTOR)
 _token_values = attrgetter(*_TOKEN)
 
@@ -40,7 +41,7 @@ def insert_actor(tx: Tx, actor: Actor) -> Actor:
 
 def actor(tx: Tx, actor_id: str) -> Actor | None:
     """The person with this id."""
-    row = tx.one(f"select {', '.join(_ACTOR)} from actor where id = :id", id=actor_id)
+    row = tx.one(_BY_ID, id=actor_id)
     return actor_from(row) if row else None
 
 

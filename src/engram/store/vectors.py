@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 RESCORED_MAX = 1_000
 GATHERED_MAX = 4_000  # rows in scope that are compared exactly in a large library
+GATHERING_COST = 4  # picking rows out costs about four times their product: with more in scope all are compared
 CACHE_BYTES_MAX = 512 * 1024 * 1024
 
 
@@ -87,8 +88,8 @@ class Matrix:
         rows = np.flatnonzero(self._mask(where, library_id))
         if not rows.size:
             return []
-        if self.full.dtype == np.float32 and rows.size == self.count:
-            cosines = self.full[: self.count] @ query
+        if self.full.dtype == np.float32 and rows.size * GATHERING_COST >= self.count:
+            cosines = (self.full[: self.count] @ query)[rows]
         else:
             if self.bits is not None and rows.size > GATHERED_MAX:
                 rows = self._prefilter(rows, query)
