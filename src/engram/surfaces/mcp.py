@@ -259,7 +259,8 @@ async def wrap_arguments(ctx: ServerRequestContext[Any], call_next: CallNext) ->
     if ctx.method == "tools/call" and arguments is not None and not isinstance(arguments, dict):
         ctx = replace(ctx, params={**sent, "arguments": {"arguments": arguments}})
     if ctx.method == "prompts/get" and arguments is not None and not is_text_object(arguments):
-        ctx = replace(ctx, params={**sent, "arguments": {"arguments": json.dumps(arguments)}})
+        as_text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        ctx = replace(ctx, params={**sent, "arguments": {"arguments": as_text}})
     return await call_next(ctx)
 
 
