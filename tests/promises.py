@@ -39,5 +39,6 @@ PROMISES: dict[str, tuple[str, str]] = {
     "commit ids are Git's": ("team.md, Objects", "tests/engine/test_update.py::test_commit_ids_are_those_that_git_computes"),
     "rows are sealed": ("design.md, 2", "tests/engine/test_ledger.py::test_every_sealed_row_has_the_seal_of_its_values"),
     "old databases open": ("issue Core, Must show 6", "tests/test_schema.py::test_a_database_of_every_schema_version_opens"),
+    "the gate holds for prompts and resources": ("common.md, Roles", "tests/surfaces/test_resources.py::test_a_strangers_reading_runs_the_same_statements_as_for_what_is_not_there"),
     "layers": ("design.md, 3", "tests/test_layers.py::test_a_module_imports_only_from_its_own_row_and_below"),
 }  # fmt: skip

@@ -6,7 +6,7 @@ import hashlib
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engram.embed import PackagedEmbedder
 from engram.engine import users
@@ -17,11 +17,15 @@ from engram.store import settings as facts
 from engram.tools import registry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from engram.settings import Settings
     from engram.store.base import Store, Tx
 
 KEY_BYTES = 32
 CALLS_MAX = 4
+
+Result = TypeVar("Result")
 
 
 def open_store(settings: Settings, *, may_migrate: bool = True) -> Store:
@@ -170,15 +174,27 @@ class App:
 
     def call(self, tool: registry.Tool, arguments: object, *, client: str = "") -> registry.Answer:
         """Run a tool; blocking, from any thread."""
+
+        def run(context: Context) -> registry.Answer:
+            return registry.call(tool, context, arguments, body_chars_max=self.settings.body_chars_max)
+
+        try:
+            return self.ask(run, client=client)
+        except EngramError as error:
+            return registry.failure(tool, error)
+
+    def ask(self, read: Callable[[Context], Result], *, client: str = "") -> Result:
+        """Run this as the caller; blocking, from any thread.
+
+        Raises:
+            EngramError: the token is revoked; and what the function raises.
+        """
         if self.context.token_id:
-            try:
-                users.sign_in(self.store, self.settings.token)  # a revoked token is refused from the next call on
-            except EngramError as error:
-                return registry.failure(tool, error)
+            users.sign_in(self.store, self.settings.token)  # a revoked token is refused from the next call on
         context = replace(self.context, client=client)  # the sessions of the connection are shared
-        answer = registry.call(tool, context, arguments, body_chars_max=self.settings.body_chars_max)
+        result = read(context)
         self.context.found = context.found  # the folder is looked at once
-        return answer
+        return result
 
     def idle(self) -> None:
         """Let go of the model, the vectors and the connections; the next call loads what it needs."""

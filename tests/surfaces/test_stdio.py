@@ -305,6 +305,66 @@ def test_an_application_that_breaks_is_internal(start: Callable[..., Wired]) -> 
     assert "breaksbreaks" not in errors
 
 
+def test_a_prompt_or_resource_that_breaks_is_internal(start: Callable[..., Wired]) -> None:
+    """Its cause is in the log, its text nowhere; the server goes on."""
+    server = start()  # the toy's context is a name, on which no prompt can recall anything
+    server.greet()
+    asked = [request("prompts/get", {"name": "recall", "arguments": {"topic": "a diary"}}), request("resources/list")]
+    for message in [*asked, request("resources/read", {"uri": "engram://memory/1"})]:
+        error = server.ask(message)["error"]
+        assert (error["code"], error["data"]) == (-32603, {"code": "internal"})
+        assert "attribute" not in error["message"]
+    assert server.text("echo", {"text": "hi"}) == "raw said: hi"
+    _, errors = server.end()
+    assert "AttributeError" in errors
+    assert "has no attribute" not in errors
+
+
+def test_a_prompt_waits_for_an_application_that_can_be_opened(start: Callable[..., Wired]) -> None:
+    """Why it can't, and when to come back, is told as the protocol's error; the next one opens it anew."""
+    server = start(TOY_OPEN="fails once")
+    server.greet()
+    error = server.ask(request("resources/list"))["error"]
+    assert (error["code"], error["data"]) == (-32603, {"code": "unavailable", "retry_after": 2})
+    assert error["message"] == "unavailable: no database. Start it. Retry after 2 s."
+    assert server.text("echo", {"text": "hi"}) == "raw said: hi"
+
+
+def test_the_lists_of_prompts_and_templates_open_nothing(
+    start: Callable[..., Wired], notes: Callable[[], str], notes_path: str
+) -> None:
+    """A client asks for them at each start."""
+    server = start(TOY_NOTES=notes_path)
+    server.greet()
+    assert server.ask(request("prompts/list"))["result"]["prompts"]
+    assert server.ask(request("resources/templates/list"))["result"]["resourceTemplates"]
+    server.send(call("hold", {}, id="held"))
+    assert [notes(), notes()] == ["opening", "holding"]  # not before the first call
+    server.send(call("release", {}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fault"),
+    [
+        ({"topic": None}, "topic is missing; keys received: topic"),
+        ('{"topic": " "}', "topic is blank"),
+        ({"topic": {"a": 1}}, 'topic is {"a": 1}, which is no text'),
+        ({"Topic": "x", "topic": "y"}, "topic is given twice with different values"),
+        ({"topic": "\ud800"}, "topic has a lone surrogate at position 0"),
+        ([1], "arguments are"),
+    ],
+)
+def test_arguments_of_a_prompt_are_read_as_kindly_as_a_tools(
+    start: Callable[..., Wired], arguments: object, fault: str
+) -> None:
+    """And refused with what would fit, where the SDK would say nothing of the fault."""
+    server = start()
+    server.greet()
+    error = server.ask(request("prompts/get", {"name": "recall", "arguments": arguments}))["error"]
+    assert error["code"] == -32602
+    assert fault in error["message"]
+
+
 def test_one_call_more_than_may_wait_is_refused(start: Callable[..., Wired]) -> None:
     """Two run, 64 wait, the next is told to come back; all the others are answered in the end."""
     server = start(TOY_CALLS_MAX="2")

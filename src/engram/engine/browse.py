@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engram.engine import access, places
 from engram.engine.lifecycle import require_shown
 from engram.engine.sessions import ended_at
-from engram.model import KIND_PROMPT, SCOPE_PERSONAL, Memory, Session, Version
+from engram.model import KIND_PROMPT, SCOPE_PERSONAL, Memory, Namespace, Session, Version
 from engram.rules import names
 from engram.store import libraries
 from engram.store import memories as rows
@@ -96,6 +96,59 @@ class Stats:
     by_kind: tuple[tuple[str, int], ...]
     by_project: tuple[tuple[str, int], ...]
     bytes_used: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project of the own set."""
+
+    name: str  # as a read takes it
+    key: tuple[str, str]  # (folded name, library id): the order of the list
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One page of what the caller reads unasked: projects by name, then memories, newest first."""
+
+    projects: tuple[Project, ...]
+    memories: tuple[Shown, ...]
+    has_more: bool
+
+
+def listed(
+    ctx: Context, *, limit: int, after_project: tuple[str, str] = ("", ""), after_memory: tuple[int, int, str] | None
+) -> Listed:
+    """A page of the own set: its projects, then its live memories; no prompts, nothing archived.
+
+    Args:
+        limit: Most entries.
+        after_project: Key of the last project that was listed.
+        after_memory: (created_at, number, library id) of the last memory that was listed: all projects were.
+    """
+    with ctx.engine.store.reading() as tx:
+        who = access.reach(tx, ctx)
+        projects: list[Project] = []
+        if after_memory is None:
+            spaces = libraries.namespaces(tx, library_ids=[library.id for library in who.own])
+            known = [Project(name=_address(who, space), key=(space.folded, space.library_id)) for space in spaces]
+            projects = [project for project in known if project.key > after_project]
+        room = max(0, limit - len(projects))
+        covered = places.read_scope(tx, ctx, who, project=places.ALL_PROJECTS, scope="")
+        memories = rows.page(tx, covered.where, after=after_memory, limit=room + 1)
+        return Listed(
+            projects=tuple(projects[:limit]),
+            memories=_show(who, memories[:room], _spaces(tx, who)),
+            has_more=len(projects) > limit or len(memories) > room,
+        )
+
+
+def _address(who: Reach, space: Namespace) -> str:
+    """A name by which a read finds this namespace and no other: its UUID where two libraries have one name."""
+    if space.library_id == who.bound.id:
+        return space.name
+    library = who.libraries[space.library_id][0]
+    named = who.named(library.name)
+    return f"{library.name}/{space.name}" if named and named.id == library.id else space.id
 
 
 def recent(ctx: Context, *, project: str, scope: str, limit: int) -> Recent:

@@ -226,6 +226,29 @@ def recent(tx: Tx, where: Filter, limit: int) -> list[Memory]:
     return [memory_from(row) for row in rows]
 
 
+def page(tx: Tx, where: Filter, *, after: tuple[int, int, str] | None, limit: int) -> list[Memory]:
+    """The next live memories that the filter covers, newest first.
+
+    Args:
+        where: What is covered.
+        after: (created_at, number, library id) of the last memory that was listed; None: from the newest on.
+        limit: Most memories.
+    """
+    condition, params = place_condition(where)
+    if after:
+        condition += " and (m.created_at, m.number, m.library_id) < (:at, :number, :library_id)"
+        params |= dict(zip(("at", "number", "library_id"), after, strict=True))
+    rows = tx.all(
+        f"""
+        select {MEMORY_COLUMNS} from memory m where {condition} and m.archived_at is null
+        order by m.created_at desc, m.number desc, m.library_id desc limit :limit
+        """,
+        limit=limit,
+        **params,
+    )
+    return [memory_from(row) for row in rows]
+
+
 def by_keys(tx: Tx, keys: Sequence[tuple[str, str]]) -> dict[str, Memory]:
     """Memories by UUID, for (library, id) keys."""
     if not keys:

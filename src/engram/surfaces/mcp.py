@@ -1,13 +1,14 @@
-"""`engram mcp`: the tools as an MCP server on the standard streams.
+"""`engram mcp`: the tools, prompts and resources as an MCP server on the standard streams.
 
-The handshake and the list of tools are answered from the registry alone. The application (database, model) is opened
-behind them, in a thread, and calls wait for it.
+The handshake and the lists of tools, prompts and templates are answered from what is declared. The application
+(database, model) is opened behind them, in a thread, and whatever reads or writes memories waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import queue
@@ -17,24 +18,49 @@ import time
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, ListToolsResult, TextContent, ToolAnnotations
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    Annotations,
+    CallToolResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    PromptArgument,
+    PromptMessage,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
+from mcp_types import Prompt as ListedPrompt
 from mcp_types import Tool as ListedTool
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from engram.errors import EngramError, Unavailable
 from engram.surfaces import stdio, wire
-from engram.tools import params, registry
+from engram.tools import params, prompts, registry, resources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-    from mcp_types import CallToolRequestParams, PaginatedRequestParams
+    from mcp_types import CallToolRequestParams
 
+    from engram.tools.prompts import Prompt
     from engram.tools.registry import Answer, Tool
+    from engram.tools.resources import Entry
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +70,8 @@ OPEN_AFTER_LIST_S = 0.05  # the answer is on the wire before imports compete wit
 OPEN_AFTER_START_S = 2.0  # for a client that never lists
 CLOSE_S = 2.0  # how long the end waits for the application to close
 BUSY_HINT = "Wait for running calls to end, then try again."
+RESOURCE_NOT_FOUND = -32002  # up to 2025-11-25; the next revision retired it for INVALID_PARAMS
+CALLERS_FAULTS = frozenset({"invalid", "not_found", "conflict"})  # what other parameters would put right
 
 Result = TypeVar("Result")
 
@@ -55,6 +83,10 @@ class App(Protocol):
 
     def call(self, tool: Tool, arguments: object, *, client: str) -> Answer:
         """Run a tool for the client of this name."""
+        ...
+
+    def ask(self, read: Callable[[Any], Result], *, client: str) -> Result:
+        """Run this with the context of the caller; raises EngramError."""
         ...
 
     def idle(self) -> None:
@@ -121,18 +153,146 @@ def build_server(tools: list[Tool], desk: Desk, *, instructions: str, version: s
     server: Server[Any] = Server(
         SERVER_NAME, version=version, instructions=instructions, on_list_tools=list_tools, on_call_tool=call_tool
     )
+    offer_prompts(server, desk, loaded=by_name)
+    offer_resources(server, desk)
     # Ours in place of the SDK's tracing, which would hand exceptions, and so remembered text, to an exporter.
     server.middleware[:] = [wrap_arguments]
     return server
 
 
+def offer_prompts(server: Server[Any], desk: Desk, *, loaded: Collection[str]) -> None:
+    """Serve the prompts for which these tools suffice."""
+    offered = {one.name: one for one in prompts.offered(loaded)}
+    listed = ListPromptsResult(prompts=[listed_prompt(one) for one in offered.values()])
+
+    async def list_prompts(_: ServerRequestContext[Any], __: PaginatedRequestParams) -> ListPromptsResult:
+        return listed
+
+    async def get_prompt(ctx: ServerRequestContext[Any], asked: GetPromptRequestParams) -> GetPromptResult:
+        def read(caller: Any) -> str:  # noqa: ANN401 - the engine's context passes through unread
+            return prompts.get(caller, asked.name, asked.arguments, loaded=loaded)
+
+        text = await ask(desk, ctx, read, again="get the prompt again")
+        message = PromptMessage(role="user", content=TextContent(type="text", text=text))
+        return GetPromptResult(description=offered[asked.name].description, messages=[message])
+
+    server.add_request_handler("prompts/list", PaginatedRequestParams, list_prompts)
+    server.add_request_handler("prompts/get", GetPromptRequestParams, get_prompt)
+
+
+def offer_resources(server: Server[Any], desk: Desk) -> None:
+    """Serve memories and contexts as resources. No subscriptions: what a memory becomes is found by reading it."""
+    templates = ListResourceTemplatesResult(
+        resource_templates=[
+            ResourceTemplate(
+                uri_template=one.uri,
+                name=one.name,
+                title=one.title,
+                description=one.description,
+                mime_type=resources.MIME_TYPE,
+            )
+            for one in resources.TEMPLATES
+        ]
+    )
+
+    async def list_templates(_: ServerRequestContext[Any], __: PaginatedRequestParams) -> ListResourceTemplatesResult:
+        return templates
+
+    async def list_resources(ctx: ServerRequestContext[Any], asked: PaginatedRequestParams) -> ListResourcesResult:
+        cursor = asked.cursor or ""
+        page = await ask(desk, ctx, partial(resources.page, cursor=cursor), again="list the resources again")
+        return ListResourcesResult(
+            resources=[listed_resource(one) for one in page.entries], next_cursor=page.cursor or None
+        )
+
+    async def read_resource(ctx: ServerRequestContext[Any], asked: ReadResourceRequestParams) -> ReadResourceResult:
+        text = await ask(desk, ctx, partial(resources.read, uri=asked.uri), again="read the resource again")
+        contents = TextResourceContents(uri=asked.uri, mime_type=resources.MIME_TYPE, text=text)
+        return ReadResourceResult(contents=[contents])
+
+    server.add_request_handler("resources/templates/list", PaginatedRequestParams, list_templates)
+    server.add_request_handler("resources/list", PaginatedRequestParams, list_resources)
+    server.add_request_handler("resources/read", ReadResourceRequestParams, read_resource)
+
+
+async def ask(desk: Desk, ctx: ServerRequestContext[Any], read: Callable[[Any], Result], *, again: str) -> Result:
+    """Run this with the caller's context, in a thread.
+
+    Raises:
+        MCPError: what it refused, as the protocol says it.
+    """
+    try:
+        return await desk.run(partial(run_ask, read=read, client=client_name(ctx)))
+    except EngramError as error:
+        raise protocol_error(error, version=ctx.protocol_version, again=again) from None
+
+
+def run_ask(app: App, *, read: Callable[[Any], Result], client: str) -> Result:
+    """Run a reading; an error that nobody foresaw is logged, and its text is not shown.
+
+    Raises:
+        EngramError: what was refused, or ``internal``.
+    """
+    try:
+        return app.ask(read, client=client)
+    except EngramError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - nothing that a reading does may end the server
+        registry.log_failure("A prompt or resource", error)
+        raise EngramError(hint=registry.INTERNAL_HINT) from None
+
+
+def protocol_error(error: EngramError, *, version: str, again: str) -> MCPError:
+    """An error where the protocol has no result for it: ``code: message. hint``, our code in the data as well."""
+    code = INVALID_PARAMS if error.code in CALLERS_FAULTS else INTERNAL_ERROR
+    if error.code == "not_found" and version not in MODERN_PROTOCOL_VERSIONS:
+        code = RESOURCE_NOT_FOUND
+    data: dict[str, Any] = {"code": error.code}
+    if isinstance(error, Unavailable):
+        data["retry_after"] = error.retry_after
+    return MCPError(code, registry.error_line(error, again=again), data)
+
+
 async def wrap_arguments(ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
-    """Let arguments that are no object reach the tool, which reads JSON text as one and explains what it refuses."""
+    """Let arguments of another type reach the tool or prompt, which reads them kindly and explains what it refuses."""
     sent: Mapping[str, Any] = ctx.params or {}
     arguments = sent.get("arguments")
     if ctx.method == "tools/call" and arguments is not None and not isinstance(arguments, dict):
         ctx = replace(ctx, params={**sent, "arguments": {"arguments": arguments}})
+    if ctx.method == "prompts/get" and arguments is not None and not is_text_object(arguments):
+        as_text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        ctx = replace(ctx, params={**sent, "arguments": {"arguments": as_text}})
     return await call_next(ctx)
+
+
+def is_text_object(value: object) -> bool:
+    """Whether this is an object of texts, the only arguments that the protocol gives to prompts."""
+    return isinstance(value, dict) and all(isinstance(one, str) for one in cast("dict[str, Any]", value).values())
+
+
+def listed_prompt(prompt: Prompt) -> ListedPrompt:
+    """A prompt as prompts/list shows it."""
+    return ListedPrompt(
+        name=prompt.name,
+        title=prompt.title,
+        description=prompt.description,
+        arguments=[
+            PromptArgument(name=one.name, description=one.marker.description, required=one.is_required)
+            for one in prompt.parameters
+        ],
+    )
+
+
+def listed_resource(entry: Entry) -> Resource:
+    """A resource as resources/list shows it."""
+    return Resource(
+        uri=entry.uri,
+        name=entry.name,
+        title=entry.title,
+        description=entry.description,
+        mime_type=resources.MIME_TYPE,
+        annotations=Annotations(last_modified=entry.updated) if entry.updated else None,
+    )
 
 
 def listed_tool(tool: Tool) -> ListedTool:
@@ -164,7 +324,7 @@ def client_name(ctx: ServerRequestContext[Any]) -> str:
     return given.client_info.name if given else ""
 
 
-def run_call(app: App, tool: Tool, arguments: object, *, client: str) -> Answer:
+def run_call(app: App, *, tool: Tool, arguments: object, client: str) -> Answer:
     """Run a call; whatever goes wrong around the tool is an answer, and no reason to end."""
     try:
         return app.call(tool, arguments, client=client)
@@ -203,19 +363,28 @@ class Desk:
 
     async def call(self, tool: Tool, arguments: object, *, client: str) -> Answer:
         """Run a tool and wait for it; an error is an answer too."""
+        try:
+            return await self.run(partial(run_call, tool=tool, arguments=arguments, client=client))
+        except EngramError as error:
+            return registry.failure(tool, error)
+
+    async def run(self, work: Callable[[App], Result]) -> Result:
+        """Run this with the application in a thread, and wait for it.
+
+        Raises:
+            EngramError: too many wait, or the application can't be opened; and what the work raises.
+        """
         if self.waiting >= WAITING_MAX:
-            return registry.failure(tool, Unavailable("the server is busy", hint=BUSY_HINT))
+            raise Unavailable("the server is busy", hint=BUSY_HINT)
         self.waiting += 1
         try:
             app = await asyncio.shield(self.open())
             slots = self.slots = self.slots or asyncio.Semaphore(max(1, app.calls_max))
             await slots.acquire()
-        except EngramError as error:
-            return registry.failure(tool, error)
         finally:
             self.waiting -= 1
         self.is_idle = False
-        done = self._submit(partial(run_call, app, tool, arguments, client=client))
+        done = self._submit(partial(work, app))
         # A cancelled request leaves at once, its thread does not: the slot is free when the thread is.
         done.add_done_callback(lambda _: slots.release())
         return await asyncio.shield(done)

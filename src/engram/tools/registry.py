@@ -128,15 +128,7 @@ def tool(
 def call(tool: Tool, ctx: Any, arguments: object, *, body_chars_max: int = BODY_CHARS_MAX) -> Answer:  # noqa: ANN401 - the engine's context passes through unread
     """Validate the arguments, run the tool, and put its answer or its error into words. Never raises an Exception."""
     try:
-        bound = params.bind(
-            tool.parameters,
-            arguments,
-            tool=tool.name,
-            is_destructive=tool.is_destructive,
-            body_chars_max=body_chars_max,
-        )
-        value = tool.function(ctx, **bound.values)
-        return _text_answer(value, bound) if isinstance(value, Reply) else _json_answer(value, bound)
+        return answer(tool, ctx, arguments, body_chars_max=body_chars_max)
     except EngramError as error:
         return failure(tool, error)
     except Exception as error:  # noqa: BLE001 - the last boundary: whatever it is, the caller gets an answer
@@ -144,16 +136,38 @@ def call(tool: Tool, ctx: Any, arguments: object, *, body_chars_max: int = BODY_
         return failure(tool, EngramError(hint=INTERNAL_HINT))
 
 
+def answer(tool: Tool, ctx: Any, arguments: object, *, body_chars_max: int = BODY_CHARS_MAX) -> Answer:  # noqa: ANN401 - as above
+    """Validate the arguments, run the tool, and put its answer into words.
+
+    Raises:
+        EngramError: the arguments do not fit, or the tool refused.
+    """
+    bound = params.bind(
+        tool.parameters,
+        arguments,
+        tool=tool.name,
+        is_destructive=tool.is_destructive,
+        body_chars_max=body_chars_max,
+    )
+    value = tool.function(ctx, **bound.values)
+    return _text_answer(value, bound) if isinstance(value, Reply) else _json_answer(value, bound)
+
+
 def failure(tool: Tool, error: EngramError) -> Answer:
     """An error as an answer: ``code: message. hint``."""
-    if isinstance(error, Invalid) and not error.hint:  # a rule does not know by which tool it was reached
-        error = Invalid(str(error), hint=f"Correct it and call {tool.name} again.")
-    line = error.line()
     structured: dict[str, Any] | None = None
-    if isinstance(error, Unavailable):
-        line = f"{line.rstrip('.')}. Retry after {error.retry_after:g} s."
-        structured = {"code": error.code, "retry_after": error.retry_after} if tool.output is not None else None
+    if isinstance(error, Unavailable) and tool.output is not None:
+        structured = {"code": error.code, "retry_after": error.retry_after}
+    line = error_line(error, again=f"call {tool.name} again")
     return Answer(text=line, structured=structured, is_error=True, code=error.code)
+
+
+def error_line(error: EngramError, *, again: str) -> str:
+    """An error as one line; ``again`` says what to do once the input is corrected, where the error does not."""
+    if isinstance(error, Invalid) and not error.hint:  # a rule does not know by which tool it was reached
+        error = Invalid(str(error), hint=f"Correct it and {again}.")
+    line = error.line()
+    return f"{line.rstrip('.')}. Retry after {error.retry_after:g} s." if isinstance(error, Unavailable) else line
 
 
 def log_failure(what: str, error: BaseException) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from engram.surfaces import wire
 
@@ -23,6 +23,10 @@ from engram.tools import registry
 from engram.tools.params import Choice, Int, Text
 from engram.tools.registry import Answer, Reply, Tool, tool
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Result = TypeVar("Result")
 NOTES = Path(os.environ.get("TOY_NOTES", os.devnull))  # where the toy says what happened to it
 GATE = threading.Event()
 
@@ -104,6 +108,9 @@ class Toy:
 
     def call(self, tool: Tool, arguments: object, *, client: str) -> Answer:
         return registry.call(tool, client, arguments)
+
+    def ask(self, read: Callable[[Any], Result], *, client: str) -> Result:
+        return read(client)
 
     def idle(self) -> None:
         note("idle")
