@@ -172,6 +172,11 @@ def move_usage(tx: Tx, memory: Memory, *, was: Memory) -> None:
             id=version.memory_id,
             n=version.n,
         )
+    tx.run(
+        "delete from merge_memory where library_id = :was and memory_id = :id",  # no unmerge brings it back from there
+        was=was.library_id,
+        id=was.id,
+    )
     for table in ("usage", "tag", "chunk"):
         tx.run(
             f"update {table} set library_id = :library_id where library_id = :was and memory_id = :id",
