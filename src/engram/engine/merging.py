@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engram.engine import access
 from engram.engine.ledger import Ledger
-from engram.engine.moving import Rekeyed, Tell, move_back_keys, move_memories, move_sessions, shown_keys
+from engram.engine.moving import Rekeyed, move_back_keys, move_memories, move_sessions, shown_keys
 from engram.errors import Conflict, Invalid, NotFound
 from engram.model import Namespace, ProjectMerge, Role
 from engram.rules import ids, names
@@ -21,7 +21,7 @@ from engram.store.merges import MERGED, MERGING, UNMERGING
 if TYPE_CHECKING:
     from engram.engine.access import Reach
     from engram.engine.context import Context
-    from engram.store.base import Tx
+    from engram.store.base import Tell, Tx
 
 CLOSEST_MAX = 3
 

@@ -5,7 +5,6 @@ Each step is one transaction with one event that lists what it moved. Texts, ver
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 BATCH = 500  # memories in a transaction
 BATCH_CHARS = 2_000_000  # and characters, so that nobody waits long for the turn to write
 SUFFIXES_TRIED = 50
-
-Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,21 @@ from typing import TYPE_CHECKING, Any, LiteralString
 import apsw
 
 from engram.errors import Conflict, EngramError, Unavailable
-from engram.store.base import GONE_KEPT, WORDS_DF_MAX, Facets, Filter, Row, Store, Tx, busy, expand, now_ms, scope_terms
+from engram.store.base import (
+    GONE_KEPT,
+    WORDS_DF_MAX,
+    Compacted,
+    Facets,
+    Filter,
+    Row,
+    Store,
+    Tell,
+    Tx,
+    busy,
+    expand,
+    now_ms,
+    scope_terms,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,6 +143,27 @@ class SqliteStore(Store):
             if finish:
                 finish(tx)
             tx.run(f"pragma user_version = {number}")
+
+    @contextmanager
+    def alone(self) -> Generator[apsw.Connection]:
+        """A connection of its own, outside any transaction; writes of this process wait."""
+        if not self._writing.acquire(timeout=BUSY_S_MAX):
+            raise busy(self.describe())
+        try:
+            with _translated(self.path):
+                self._forget_replaced()
+                connection = self._open(readonly=False)
+                try:
+                    yield connection
+                finally:
+                    connection.close()
+        finally:
+            self._writing.release()
+
+    def compact(self, tell: Tell, *, is_rewritten: bool) -> Compacted:
+        from engram.store import compact_sqlite  # noqa: PLC0415 - only where it is asked for
+
+        return compact_sqlite.compact(self, tell, is_rewritten=is_rewritten)
 
     def drop(self) -> None:
         with self._writing, self._lock:
