@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -319,6 +321,7 @@ def test_a_merge_that_stopped_in_the_middle_hides_nothing_and_others_wait(
     for project in ("web", "api"):
         assert found(ctx, "idempotency", project) == ["#3"]
         assert found(ctx, "ship Monday", project)[:1] == ["#1"]
+    assert [shown.label for shown in browse.recent(ctx, project="web", scope="", limit=9).prompts] == ["#5"]
     assert save(ctx, "Retries", "payments are retried with an idempotency key", project="web").what == "new"
     web = next(project for project in merging.projects(ctx) if project.name == "web")
     assert ([merged.state for merged in web.merged], web.live) == (["merging"], 6)
@@ -348,3 +351,40 @@ def test_a_half_done_merge_can_be_taken_back_and_that_too_is_finished_by_the_nex
     merging.unmerge(ctx, "api")
     is_sound(ctx)
     assert facts(ctx) == before
+
+
+def test_saves_that_go_on_during_merges_are_neither_lost_nor_refused(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under both names and the same topic keys, while the projects are merged and parted again and again."""
+    monkeypatch.setattr(moving, "BATCH", 3)
+    two_projects(ctx)
+    is_over = threading.Event()
+
+    def write(writer: int) -> list[str]:
+        mine: list[str] = []
+        while not is_over.is_set():
+            k = len(mine)
+            project = ("api", "web")[k % 2]
+            topic = f"shared-{k % 3}" if k % 4 == 0 else ""
+            mine.append(save(ctx, f"W{writer} {k}", f"text w{writer}n{k}", topic=topic, project=project).memory.id)
+        return mine
+
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(write, writer) for writer in range(2)]
+        try:
+            for _ in range(4):
+                merging.merge(ctx, "api", "web")
+                merging.unmerge(ctx, "web")
+            merging.merge(ctx, "api", "web")
+        finally:
+            is_over.set()
+        saved = {memory_id for writer in writers for memory_id in writer.result()}
+    is_sound(ctx)
+    with ctx.engine.store.reading() as tx:
+        there = {row[0] for row in tx.all("select id from memory")}
+        api = libraries.namespaces_called(
+            tx, library_ids=[row[0] for row in tx.all("select id from library")], folded="api"
+        )
+        assert tx.value("select count(*) from memory where namespace_id = :id", id=api[0].id) == 0
+    assert saved <= there

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engram.engine import projects
 from engram.errors import AccessDenied, Conflict, Invalid
-from engram.model import NAME_CHARS_MAX, SCOPE_PERSONAL, SCOPE_PROJECT, Library, Namespace, Role
+from engram.model import KIND_PROMPT, NAME_CHARS_MAX, SCOPE_PERSONAL, SCOPE_PROJECT, Library, Namespace, Role
 from engram.rules import ids, names
 from engram.store import libraries, settings
 from engram.store.base import Filter, Place
@@ -192,9 +192,11 @@ def others(who: Reach, scope: Scope) -> Filter:
     return Filter(places=tuple(Place(library_id=library.id) for library in who.own), types=scope.where.types)
 
 
-def prompts(who: Reach, namespace_id: str = "") -> Filter:
+def prompts(who: Reach, namespace: Namespace | None = None) -> Filter:
     """The person's prompts, maybe of one project."""
-    return Filter(places=(Place(library_id=who.personal.id, namespace_id=namespace_id, place="prompt"),))
+    if namespace:
+        return Filter(places=_places_of(namespace, KIND_PROMPT))
+    return Filter(places=(Place(library_id=who.personal.id, place=KIND_PROMPT),))
 
 
 def _closest(tx: Tx, who: Reach, name: str) -> tuple[str, ...]:
