@@ -16,8 +16,10 @@ from engram import app as composition
 from engram.embed import PackagedEmbedder
 from engram.engine import users
 from engram.engine.context import Context, Engine
+from engram.model import Library, Role
 from engram.settings import Settings
-from engram.store.base import Store
+from engram.store import libraries
+from engram.store.base import Store, Tx
 from engram.store.postgres import PostgresStore
 from engram.store.sqlite import SqliteStore
 
@@ -157,3 +159,36 @@ def stranger(engine: Engine, ctx: Context) -> Context:
     """Somebody else, who was given nothing."""
     del ctx  # comes second, so that ada is the operator where there was nobody
     return new_user(engine, "mallory")
+
+
+def share(ctx: Context, other: Context, name: str, role: Role) -> Library:
+    """A library of ctx in which other has a role by a group."""
+    with ctx.engine.store.writing() as tx:
+        library = libraries.insert(
+            tx,
+            Library(
+                id=f"00000000-0000-7000-8000-{len(name):012d}", name=name, folded=name.casefold(), owner_id=ctx.actor_id,
+                made_by=ctx.actor_id, created_at=tx.now,
+            ),
+        )  # fmt: skip
+        grant(tx, library, other, role)
+    return library
+
+
+def grant(tx: Tx, library: Library, other: Context, role: Role) -> None:
+    """A group with one member and one grant."""
+    row = tx.one("select email, email_folded from actor where id = :id", id=other.actor_id)
+    assert row
+    seal = tx.seal("test", [library.id])
+    tx.run(
+        "insert into access_group (id, name, created_at, seal) values (:g, 'team', 0, :seal)", g=library.id, seal=seal
+    )
+    tx.run(
+        "insert into group_member (group_id, email, email_folded, added_at, seal) values (:g, :e, :f, 0, :seal)",
+        g=library.id, e=row[0], f=row[1], seal=seal,
+    )  # fmt: skip
+    tx.run(
+        "insert into access_grant (library_id, group_id, role, granted_by, granted_at, seal)"
+        " values (:l, :g, :role, :by, 0, :seal)",
+        l=library.id, g=library.id, role=int(role), by="x", seal=seal,
+    )  # fmt: skip

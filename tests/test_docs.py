@@ -10,7 +10,7 @@ import pytest
 from bench import tools as tools_page
 
 from engram import __version__
-from engram.surfaces import commands, console, upkeep
+from engram.surfaces import commands, console, projects, upkeep
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "engram"
@@ -44,7 +44,9 @@ def test_every_public_function_and_class_says_what_it_is(path: Path) -> None:
             assert ast.get_docstring(node), f"{path.name}: {node.name} has no docstring"
 
 
-COMMAND = re.compile(r"(?:^\$ |/|`|&& )engram ([a-z]+(?: add\b)?)((?: [^`\n|&]*)?)", re.MULTILINE)
+COMMAND = re.compile(
+    r"(?:^\$ |/|`|&& )engram ([a-z]+(?: (?:add|list|merge|unmerge)\b)?)((?: [^`\n|&]*)?)", re.MULTILINE
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -59,6 +61,7 @@ def test_every_command_and_option_of_a_page_exists(page: Path) -> None:
 def options_of(name: list[str]) -> set[str]:
     """The options of a command; a name that is none fails."""
     assert commands.save
+    assert projects.merge
     assert upkeep.doctor
     parser = console.parser
     for word in name:

@@ -118,6 +118,21 @@ class Namespace:
     name: str  # as first written
     folded: str  # for comparing
     created_at: int
+    merged_into: str | None = None  # the namespace that its name stands for
+    takes_from: str | None = None  # while memories move between the two: reads cover both
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectMerge:
+    """One library's part of a merge of two projects: what it moved can be moved back."""
+
+    library_id: str
+    id: str  # the same in the other library that the merge touched
+    from_id: str
+    into_id: str
+    actor_id: str
+    at: int
+    state: str  # merging, merged, unmerging
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,14 @@ COMMANDS = (
     "stats",
     "delete",
     "restore",
+    "erase",
     "call",
+    "compact",
     "mcp",
+    "project",
+    "project list",
+    "project merge",
+    "project unmerge",
     "user",
     "user add",
     "migrate",
@@ -72,6 +78,27 @@ def test_what_is_saved_is_found_read_deleted_and_restored(tmp_path: Path) -> Non
     assert "[1] #1" in ok(tmp_path, "call", "mem_search", "query=cookies in Safari", "limit=3")
     with (tmp_path / "data" / "engram.db").open("rb") as file:
         assert file.read(6) == b"SQLite"
+
+
+def test_projects_are_listed_merged_and_taken_apart_again(tmp_path: Path) -> None:
+    """The answers name what moved; the old name leads to the new project until then."""
+    ok(tmp_path, "save", "Retries", "payments are retried", "--project", "api", "--topic-key", "k")
+    ok(tmp_path, "save", "Pages", "rendered on the server", "--project", "web", "--topic-key", "k")
+    done = ok(tmp_path, "project", "merge", "api", "web")
+    assert done.startswith("Project api merged into web: 1 memories, 1 sessions (merge ")
+    assert 'Topic key k of #1 "Retries" is k-2 now' in done
+    assert "into web already" in ok(tmp_path, "project", "merge", "api", "web")
+    shown = ok(tmp_path, "project", "list")
+    assert "Personal/web: 2 memories (0 archived), 0 prompts, last active" in shown
+    assert "merged: api on" in shown
+    assert json.loads(ok(tmp_path, "project", "list", "--json"))["projects"][0]["merged"][0]["name"] == "api"
+    assert "[1] #1" in ok(tmp_path, "search", "payments", "--project", "api")
+    taken = json.loads(ok(tmp_path, "project", "unmerge", "web", "--json"))
+    assert (taken["source"], taken["memories"], taken["topic_keys"]) == ("api", 1, [])
+    assert json.loads(ok(tmp_path, "project", "merge", "api", "web", "--json"))["topic_keys"][0]["now"] == "k-2"
+    assert ok(tmp_path, "project", "unmerge", "api") == "Project api taken out of web again: 1 memories, 1 sessions\n"
+    for arguments, status in ((("merge", "api", "api"), 2), (("merge", "apo", "web"), 4), (("unmerge", "web"), 4)):
+        assert engram(tmp_path, "project", *arguments).returncode == status
 
 
 def test_json_is_printed_on_request(tmp_path: Path) -> None:

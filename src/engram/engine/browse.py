@@ -166,8 +166,7 @@ def recent(ctx: Context, *, project: str, scope: str, limit: int) -> Recent:
             elsewhere = _elsewhere(tx, who, covered.where, spaces)
             keys = [(library.id, "") for library in who.own]
         found = session_rows.recent(tx, places=keys, limit=SESSIONS_SHOWN)
-        label = _prompt_space(tx, who, covered.name) if project else ""
-        asked = rows.recent(tx, places.prompts(who, label), PROMPTS_SHOWN) if label is not None else []
+        asked = rows.recent(tx, _prompts(tx, who, covered.name if project else ""), PROMPTS_SHOWN)
         return Recent(
             name=covered.name if project or not is_wide else "all projects",
             sessions=_sessions(tx, found, spaces, tx.now),
@@ -178,12 +177,12 @@ def recent(ctx: Context, *, project: str, scope: str, limit: int) -> Recent:
         )
 
 
-def _prompt_space(tx: Tx, who: Reach, name: str) -> str | None:
-    """The namespace of a project's prompts in Personal; None where it has none, empty for all."""
-    if name == "all projects":
-        return ""
+def _prompts(tx: Tx, who: Reach, name: str) -> Filter:
+    """The person's prompts of a project by the name that it has in Personal; an empty name: of all."""
+    if name in ("", "all projects"):
+        return places.prompts(who)
     found = libraries.namespaces_named(tx, library_ids=[who.personal.id], folded=names.fold_name(name))
-    return found[0].id if found else None
+    return places.prompts(who, found[0]) if found else Filter(places=())
 
 
 def _elsewhere(

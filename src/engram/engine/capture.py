@@ -130,6 +130,7 @@ def capture(ctx: Context, content: str, *, source: str, where: Where) -> Capture
         target = places.target(tx, ctx, who, project=where.project, scope=SCOPE_PROJECT)
         tx.lock(f"passive:{target.library.id}:{names.fold_name(target.name)}")
         namespace, _ = places.open_namespace(tx, target)
+        tx.lock(f"passive:{namespace.library_id}:{namespace.folded}")  # another one for the name of a merged project
         fresh = _unknown(tx, ready, namespace)
         if fresh:
             session, _ = sessions.attach(tx, ctx, namespace, wanted=where.session)

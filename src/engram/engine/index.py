@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from engram.embed import Embedder
     from engram.store.base import Tx
     from engram.store.chunks import Piece, Unembedded
+    from engram.store.merges import ChunkSpan
 
 _pieces: list[WordPiece] = []
 
@@ -69,6 +70,28 @@ def cut(embedder: Embedder, *, title: str, concept: str, topic_key: str, body: s
 def cut_memory(embedder: Embedder, memory: Memory) -> list[Piece]:
     """The pieces of a stored memory, for a move, a restore or a rebuild."""
     return cut(embedder, title=memory.title, concept=memory.concept, topic_key=memory.topic_key or "", body=memory.body)
+
+
+def words_of(memory: Memory, spans: Sequence[ChunkSpan]) -> list[tuple[int, Piece]]:
+    """The index terms of a memory's chunks as they stand, by chunk id: for a move, which leaves the text alone."""
+    keys = " ".join(analyse.index_terms(f"{memory.topic_key or ''} {memory.concept}".strip()))
+    title = " ".join(analyse.index_terms(memory.title))
+    found: list[tuple[int, Piece]] = []
+    for span in spans:
+        body = " ".join(analyse.index_terms(memory.body[span.first_char : span.last_char]))
+        piece = chunks.Piece(
+            first_char=span.first_char,
+            last_char=span.last_char,
+            length=span.length,
+            flags=0,  # the row keeps its own, and its terms
+            terms="",
+            title=title,
+            body=body,
+            keys=keys,
+            is_readable=False,
+        )
+        found.append((span.id, piece))
+    return found
 
 
 def replace_chunks(tx: Tx, memory_id: str, *, was: Facets | None, now: Facets, pieces: Sequence[Piece]) -> list[int]:

@@ -159,15 +159,63 @@ def version(ctx: Context, ref: str, sha: str) -> Version:
         Invalid: the id is too short, or several versions begin so.
         NotFound: no such memory or version.
     """
-    if not 7 <= len(sha) <= 40 or any(digit not in "0123456789abcdef" for digit in sha.lower()):
-        raise Invalid(f"version is {sha[:80]!r}", hint="Give 7 to 40 hex digits of a commit id")
+    _require_sha(sha)
     with ctx.engine.store.reading() as tx:
         who = access.reach(tx, ctx)
         memory = access.memory(tx, who, ref)
         require_shown(who, memory, ref)
-        found = rows.versions_like(tx, memory, sha.lower())
+        return _one_version(tx, memory, ref, sha)
+
+
+def _require_sha(sha: str) -> None:
+    if not 7 <= len(sha) <= 40 or any(digit not in "0123456789abcdef" for digit in sha.lower()):
+        raise Invalid(f"version is {sha[:80]!r}", hint="Give 7 to 40 hex digits of a commit id")
+
+
+def _one_version(tx: Tx, memory: Memory, ref: str, sha: str) -> Version:
+    found = rows.versions_like(tx, memory, sha.lower())
     if not found:
         raise NotFound(f"memory {ref} has no version {sha}", hint="See its versions with `engram get ID --history`")
     if len(found) > 1:
         raise Invalid(f"several versions begin with {sha}", hint="Give more digits")
     return found[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasedVersion:
+    """What became of a version's text."""
+
+    label: str
+    commit_sha: str
+    was_already: bool
+    alike: tuple[str, ...]  # commit ids of other versions that hold the same text
+
+
+def erase_version(ctx: Context, ref: str, sha: str) -> ErasedVersion:
+    """Take the title and text of one earlier version away for good; its commit id stays in the history.
+
+    Raises:
+        NotFound: no such memory or version.
+        AccessDenied: too small a role.
+        Conflict: it is the newest version, whose text is the memory's.
+        Invalid: the id is too short, or several versions begin so.
+    """
+    _require_sha(sha)
+    with ctx.engine.store.writing() as tx:
+        who = access.reach(tx, ctx)
+        memory = access.memory(tx, who, ref, role=Role.WRITE, is_held=True)
+        found = _one_version(tx, memory, ref, sha)
+        if found.commit_sha == memory.head_sha:
+            raise Conflict(
+                f"version {found.commit_sha[:12]} is the present text of {who.label(memory)}",
+                hint="Correct the memory first with `engram update ID`, then erase this version",
+            )
+        everything = rows.versions(tx, memory, limit=rows.count_versions(tx, memory))
+        alike = [v.commit_sha for v in everything if v.n != found.n and v.body is not None and v.body == found.body]
+        if found.body is not None:
+            ledger = Ledger(tx, ctx, [memory.library_id])
+            rows.blank_version(tx, found)
+            ledger.close("version.erased", {memory.library_id: memory.id}, n=found.n)
+    return ErasedVersion(
+        label=who.label(memory), commit_sha=found.commit_sha, was_already=found.body is None, alike=tuple(alike)
+    )

@@ -90,12 +90,11 @@ def deposit(
         if where.scope == SCOPE_PERSONAL:
             places.require_personal(who)
         target = places.target(tx, ctx, who, project=where.project, scope=where.scope)
-        place = f"{target.library.id}:{names.fold_name(target.name)}:{where.scope}"
-        keys = [f"same:{place}:{ready.same_hash}"]
-        keys += [f"topic:{place}:{ready.draft.topic_key}"] if ready.draft.topic_key else []
-        keys += [f"{also_lock}:{place}"] if also_lock else []
-        tx.lock(*keys)
+        folded = names.fold_name(target.name)
+        tx.lock(*_checked(ready, f"{target.library.id}:{folded}:{where.scope}", also_lock))
         namespace, _ = places.open_namespace(tx, target)
+        if namespace.folded != folded:  # the name of a merged project: the checks are made where it leads
+            tx.lock(*_checked(ready, f"{target.library.id}:{namespace.folded}:{where.scope}", also_lock))
         session, was_guessed = sessions.attach(tx, ctx, namespace, wanted=where.session)
         saved = act(tx, namespace, session)
         sessions.touch(tx, session)
@@ -108,6 +107,14 @@ def deposit(
             redactions=ready.redactions,
             notes=(target.note,) if target.note else (),
         )
+
+
+def _checked(ready: Prepared, place: str, also_lock: str) -> list[str]:
+    """What a save checks in a place, as locks."""
+    keys = [f"same:{place}:{ready.same_hash}"]
+    keys += [f"topic:{place}:{ready.draft.topic_key}"] if ready.draft.topic_key else []
+    keys += [f"{also_lock}:{place}"] if also_lock else []
+    return keys
 
 
 def decide(tx: Tx, ctx: Context, ready: Prepared, namespace: Namespace, session: Session) -> Saved:

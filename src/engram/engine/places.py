@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engram.engine import projects
 from engram.errors import AccessDenied, Conflict, Invalid
-from engram.model import NAME_CHARS_MAX, SCOPE_PERSONAL, SCOPE_PROJECT, Library, Namespace, Role
+from engram.model import KIND_PROMPT, NAME_CHARS_MAX, SCOPE_PERSONAL, SCOPE_PROJECT, Library, Namespace, Role
 from engram.rules import ids, names
 from engram.store import libraries, settings
 from engram.store.base import Filter, Place
@@ -93,7 +93,10 @@ def target(tx: Tx, ctx: Context, who: Reach, *, project: str, scope: str) -> Tar
 
 
 def open_namespace(tx: Tx, place: Target) -> tuple[Namespace, bool]:
-    """The namespace of a target, made if it is not there and held against deletion; and whether it was made."""
+    """The namespace of a target, made if it is not there and held against deletion; and whether it was made.
+
+    The name of a merged project stands for the one it was merged into.
+    """
     fresh = Namespace(
         library_id=place.library.id,
         id=ids.uuid7(tx.now),
@@ -144,7 +147,7 @@ def read_scope(tx: Tx, ctx: Context, who: Reach, *, project: str, scope: str, ty
     namespace = find_namespace(tx, who, named)
     places: list[Place] = []
     if namespace:
-        places.append(Place(library_id=namespace.library_id, namespace_id=namespace.id))
+        places.extend(_places_of(namespace))
     if not scope:
         places.append(Place(library_id=who.personal.id, place=SCOPE_PERSONAL))
     closest = () if namespace else _closest(tx, who, named)
@@ -175,8 +178,13 @@ def _personal(tx: Tx, who: Reach, project: str, types: tuple[str, ...]) -> Scope
     )
     if not found:
         return Scope(where=Filter(places=(), types=types), name=label, is_known=False, closest=_closest(tx, who, label))
-    place = Place(library_id=who.personal.id, namespace_id=found[0].id, place=SCOPE_PERSONAL)
-    return Scope(where=Filter(places=(place,), types=types), name=found[0].name)
+    return Scope(where=Filter(places=_places_of(found[0], SCOPE_PERSONAL), types=types), name=found[0].name)
+
+
+def _places_of(namespace: Namespace, place: str = SCOPE_PROJECT) -> tuple[Place, ...]:
+    """A namespace, and the one from which a merge is still bringing memories."""
+    found = [namespace.id, *([namespace.takes_from] if namespace.takes_from else [])]
+    return tuple(Place(library_id=namespace.library_id, namespace_id=each, place=place) for each in found)
 
 
 def others(who: Reach, scope: Scope) -> Filter:
@@ -184,9 +192,11 @@ def others(who: Reach, scope: Scope) -> Filter:
     return Filter(places=tuple(Place(library_id=library.id) for library in who.own), types=scope.where.types)
 
 
-def prompts(who: Reach, namespace_id: str = "") -> Filter:
+def prompts(who: Reach, namespace: Namespace | None = None) -> Filter:
     """The person's prompts, maybe of one project."""
-    return Filter(places=(Place(library_id=who.personal.id, namespace_id=namespace_id, place="prompt"),))
+    if namespace:
+        return Filter(places=_places_of(namespace, KIND_PROMPT))
+    return Filter(places=(Place(library_id=who.personal.id, place=KIND_PROMPT),))
 
 
 def _closest(tx: Tx, who: Reach, name: str) -> tuple[str, ...]:

@@ -60,10 +60,11 @@ def store(engine: Engine, settled: Sequence[int], made: Sequence[tuple[Unembedde
         model = chunks.add_model(tx, engine.embedder.model_id, engine.embedder.dim)
         held = chunks.hold(tx, settled)
         # A chunk that was hidden since is there, but waits no more.
-        held &= {item.chunk_id for item in chunks.unembedded(tx, chunk_ids=settled, limit=len(settled))}
+        waiting = {item.chunk_id: item for item in chunks.unembedded(tx, chunk_ids=settled, limit=len(settled))}
+        held &= waiting.keys()
         for item, vector in sorted(made, key=lambda pair: pair[0].chunk_id):
-            if vector is not None and item.chunk_id in held:
-                tx.put_vector(item.chunk_id, model=model, facets=item.facets, vector=vector)
+            if vector is not None and item.chunk_id in held:  # with the facets of now: its project may have moved
+                tx.put_vector(item.chunk_id, model=model, facets=waiting[item.chunk_id].facets, vector=vector)
         chunks.settle(tx, sorted(held))
 
 

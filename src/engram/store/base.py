@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from engram.model import QueryTerm
 
 Row = tuple[Any, ...]
+Tell = Callable[[int, int], None]  # progress: (done, total)
 
 EXACT_VECTORS_MAX = 20_000  # rows in scope up to which every vector is compared
 GONE_KEPT = 20_000  # revisions for which SQLite remembers deletions; older copies in memory load anew
@@ -88,6 +89,16 @@ class Facets:
             f"k:{self.kind}",
             f"t:{self.memory_type}",
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """What compacting a database did."""
+
+    before: int  # bytes
+    after: int
+    is_rewritten: bool
+    notes: tuple[str, ...] = ()  # what it may not do here
 
 
 def scope_terms(where: Filter) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
@@ -244,6 +255,10 @@ class Store(ABC):
     @abstractmethod
     def migrating(self) -> AbstractContextManager[None]:
         """Hold the right to migrate, against other processes."""
+
+    @abstractmethod
+    def compact(self, tell: Tell, *, is_rewritten: bool) -> Compacted:
+        """Take the last bytes of erased texts out of the database, while others use it."""
 
     @abstractmethod
     def drop(self) -> None:

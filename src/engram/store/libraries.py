@@ -96,16 +96,39 @@ def followed(tx: Tx, actor_id: str) -> set[str]:
     return {row[0] for row in tx.all("select library_id from follow where actor_id = :actor_id", actor_id=actor_id)}
 
 
-_NAMESPACE_COLUMNS = "library_id, id, name, folded, created_at"
+_NAMESPACE = ("library_id", "id", "name", "folded", "created_at", "merged_into", "takes_from")
+_NAMESPACE_COLUMNS = ", ".join(_NAMESPACE)
 
 
 def namespace_from(row: Row) -> Namespace:
     """A row of the namespace columns as a noun."""
-    return Namespace(library_id=row[0], id=row[1], name=row[2], folded=row[3], created_at=row[4])
+    return Namespace(**dict(zip(_NAMESPACE, row, strict=True)))
+
+
+def led_to(tx: Tx, namespace: Namespace, *, is_held: bool = False) -> Namespace:
+    """The namespace that a merged one stands for, itself where it was not merged; maybe held against deletion."""
+    while namespace.merged_into:
+        row = tx.one(
+            f"""
+            select {_NAMESPACE_COLUMNS} from namespace where library_id = :library_id and id = :id
+            {tx.for_key_share if is_held else ""}
+            """,
+            library_id=namespace.library_id,
+            id=namespace.merged_into,
+        )
+        if row is None:
+            break
+        namespace = namespace_from(row)
+    return namespace
 
 
 def namespaces_named(tx: Tx, *, library_ids: Sequence[str], folded: str) -> list[Namespace]:
-    """The namespaces of this name (or this UUID) in the libraries."""
+    """The namespaces that this name (or this UUID) means in the libraries."""
+    return [led_to(tx, found) for found in namespaces_called(tx, library_ids=library_ids, folded=folded)]
+
+
+def namespaces_called(tx: Tx, *, library_ids: Sequence[str], folded: str) -> list[Namespace]:
+    """The namespaces that have this name (or this UUID) themselves, merged ones too."""
     rows = tx.all(
         f"""
         select {_NAMESPACE_COLUMNS} from namespace
@@ -131,14 +154,14 @@ def namespaces(tx: Tx, *, library_ids: Sequence[str]) -> list[Namespace]:
 
 
 def ensure_namespace(tx: Tx, fresh: Namespace) -> tuple[Namespace, bool]:
-    """The namespace of this name, made if there is none, held against deletion; and whether it was made."""
+    """The namespace that this name means, made if there is none, held against deletion; and whether it was made."""
     select = f"""
         select {_NAMESPACE_COLUMNS} from namespace
         where library_id = :library_id and folded = :folded and archived_at is null {tx.for_key_share}
         """
     row = tx.one(select, library_id=fresh.library_id, folded=fresh.folded)
     if row:
-        return namespace_from(row), False
+        return led_to(tx, namespace_from(row), is_held=True), False
     made = tx.all(
         """
         insert into namespace (library_id, id, name, folded, created_at)
@@ -155,4 +178,4 @@ def ensure_namespace(tx: Tx, fresh: Namespace) -> tuple[Namespace, bool]:
     if made:
         return fresh, True
     row = tx.one(select, library_id=fresh.library_id, folded=fresh.folded)  # another process was first
-    return (namespace_from(row), False) if row else (fresh, True)
+    return (led_to(tx, namespace_from(row), is_held=True), False) if row else (fresh, True)

@@ -36,6 +36,8 @@ _VERSION = (
 )  # fmt: skip
 _version_values = attrgetter(*_VERSION)
 
+ERASED = "(erased)"
+
 
 def memory_from(row: Row) -> Memory:
     """A row of MEMORY_COLUMNS as a noun."""
@@ -170,6 +172,11 @@ def move_usage(tx: Tx, memory: Memory, *, was: Memory) -> None:
             id=version.memory_id,
             n=version.n,
         )
+    tx.run(
+        "delete from merge_memory where library_id = :was and memory_id = :id",  # no unmerge brings it back from there
+        was=was.library_id,
+        id=was.id,
+    )
     for table in ("usage", "tag", "chunk"):
         tx.run(
             f"update {table} set library_id = :library_id where library_id = :was and memory_id = :id",
@@ -361,6 +368,25 @@ def insert_version(tx: Tx, version: Version) -> None:
         f"insert into version ({', '.join(_VERSION)}, seal) values ({', '.join(f':{n}' for n in _VERSION)}, :seal)",
         **dict(zip(_VERSION, _version_values(version), strict=True)),
         seal=tx.seal("version", _version_values(version)),
+    )
+
+
+def blank_version(tx: Tx, version: Version) -> None:
+    """Take a version's title, text and salt away; its message repeats the title, so that goes too."""
+    verb = version.message.partition(":")[0]
+    blank = replace(version, title=ERASED, body=None, message=f"{verb}: {ERASED}", salt=b"")
+    tx.run(
+        """
+        update version set title = :title, body = null, message = :message, salt = :salt, seal = :seal
+        where library_id = :library_id and memory_id = :memory_id and n = :n
+        """,
+        title=blank.title,
+        message=blank.message,
+        salt=blank.salt,
+        seal=tx.seal("version", _version_values(blank)),
+        library_id=blank.library_id,
+        memory_id=blank.memory_id,
+        n=blank.n,
     )
 
 

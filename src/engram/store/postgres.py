@@ -16,10 +16,12 @@ from engram.store.base import (
     _PARAMETER,
     EXACT_VECTORS_MAX,
     WORDS_DF_MAX,
+    Compacted,
     Facets,
     Filter,
     Row,
     Store,
+    Tell,
     Tx,
     busy,
     expand,
@@ -115,6 +117,17 @@ class PostgresStore(Store):
             connection.execute("insert into schema_version (number) values (%s)", (number,))
             if finish:
                 finish(PostgresTx(self, self.clock(), connection))
+
+    @contextmanager
+    def alone(self) -> Generator[Connection]:
+        """A connection of its own, outside any transaction."""
+        with _translated(self), psycopg.connect(self._url, autocommit=True, options=SESSION_OPTIONS) as connection:
+            yield connection
+
+    def compact(self, tell: Tell, *, is_rewritten: bool) -> Compacted:
+        from engram.store import compact_postgres  # noqa: PLC0415 - only where it is asked for
+
+        return compact_postgres.compact(self, tell, is_rewritten=is_rewritten)
 
     def drop(self) -> None:
         pool, self._pool = self._pool, None
@@ -319,7 +332,12 @@ def _translated(store: PostgresStore) -> Generator[None]:
             f"another call changed the same thing at the same moment ({error.diag.constraint_name})",
             hint="Look at it again and repeat the call",
         ) from error
-    except (psycopg.OperationalError, errors.InsufficientPrivilege, errors.UndefinedFile) as error:
+    except (
+        psycopg.OperationalError,
+        errors.InsufficientPrivilege,
+        errors.UndefinedFile,
+        errors.ReadOnlySqlTransaction,
+    ) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Unavailable(
             f"{store.describe()} does not answer: {reason}",

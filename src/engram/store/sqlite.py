@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import re
 import stat
 import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString
 
 import apsw
 
 from engram.errors import Conflict, EngramError, Unavailable
-from engram.store.base import GONE_KEPT, WORDS_DF_MAX, Facets, Filter, Row, Store, Tx, busy, expand, now_ms, scope_terms
+from engram.store.base import (
+    GONE_KEPT,
+    WORDS_DF_MAX,
+    Compacted,
+    Facets,
+    Filter,
+    Row,
+    Store,
+    Tell,
+    Tx,
+    busy,
+    expand,
+    now_ms,
+    scope_terms,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +43,7 @@ if TYPE_CHECKING:
 
 BUSY_S_MAX = 10.0
 READERS_MAX = 4
+LISTED_MAX = 16  # a longer list goes as one JSON text, so that SQLite meets one statement and not one for each length
 _RETRIED_S = 0.05
 
 
@@ -130,6 +148,27 @@ class SqliteStore(Store):
                 finish(tx)
             tx.run(f"pragma user_version = {number}")
 
+    @contextmanager
+    def alone(self) -> Generator[apsw.Connection]:
+        """A connection of its own, outside any transaction; writes of this process wait."""
+        if not self._writing.acquire(timeout=BUSY_S_MAX):
+            raise busy(self.describe())
+        try:
+            with _translated(self.path):
+                self._forget_replaced()
+                connection = self._open(readonly=False)
+                try:
+                    yield connection
+                finally:
+                    connection.close()
+        finally:
+            self._writing.release()
+
+    def compact(self, tell: Tell, *, is_rewritten: bool) -> Compacted:
+        from engram.store import compact_sqlite  # noqa: PLC0415 - only where it is asked for
+
+        return compact_sqlite.compact(self, tell, is_rewritten=is_rewritten)
+
     def drop(self) -> None:
         with self._writing, self._lock:
             connections, self._readers = [*self._readers], []
@@ -224,6 +263,9 @@ class SqliteTx(Tx):
     def all(self, sql: str, **params: Any) -> list[Row]:  # noqa: ANN401 - a bound value is any SQL value
         if self.store.trace:
             self.store.trace(sql)
+        for name, value in params.items():
+            if value.__class__ is list and len(value) > LISTED_MAX:
+                sql, params[name] = _from_json(sql, name), json.dumps(value)
         sql, params = expand(sql, params)
         return self._connection.execute(sql, params).fetchall()
 
@@ -407,6 +449,11 @@ def _unwritable(path: Path, error: Exception) -> Unavailable:
         hint="Check free space and permissions, or set ENGRAM_DATA_DIR to another folder; nothing was saved",
         retry_after=10.0,
     )
+
+
+@lru_cache(maxsize=256)
+def _from_json(sql: str, name: str) -> str:
+    return re.sub(rf"(?<![:\w]):{name}\b", f"(select value from json_each(:{name}))", sql)
 
 
 def _quoted(term: str) -> str:

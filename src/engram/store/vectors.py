@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 RESCORED_MAX = 1_000
 GATHERED_MAX = 4_000  # rows in scope that are compared exactly in a large library
 GATHERING_COST = 4  # picking rows out costs about four times their product: with more in scope all are compared
+BLOCK_ROWS = 10_000
 CACHE_BYTES_MAX = 512 * 1024 * 1024
 
 
@@ -214,22 +215,34 @@ class MatrixCache:
             if matrix.rev >= 0:
                 gone = tx.all("select chunk_id from gone where rev > :rev", rev=matrix.rev)
                 matrix.remove(row[0] for row in gone)
-            matrix.add(
-                tx.all(
-                    """
-                    select chunk_id, namespace_id, place, kind, memory_type, v from chunk_vector
-                    where library_id = :library_id and model = :model and rev > :rev order by rev
-                    """,
-                    library_id=library_id,
-                    model=model,
-                    rev=matrix.rev,
-                )
-            )
+            _load(tx, matrix, library_id, model)
             matrix.rev = rev
         self._matrices[key] = matrix
         while len(self._matrices) > 1 and sum(m.nbytes for m in self._matrices.values()) > CACHE_BYTES_MAX:
             self._matrices.popitem(last=False)
         return matrix
+
+
+def _load(tx: Tx, matrix: Matrix, library_id: str, model: int) -> None:
+    """Take in what changed since the matrix's rev, in blocks: all rows at once would be in memory three times."""
+    after = (matrix.rev, 2**63 - 1)
+    while True:
+        block = tx.all(
+            """
+            select chunk_id, namespace_id, place, kind, memory_type, v, rev, rowid from chunk_vector
+            where library_id = :library_id and model = :model and (rev, rowid) > (:rev, :row) order by rev, rowid
+            limit :block
+            """,
+            library_id=library_id,
+            model=model,
+            rev=after[0],
+            row=after[1],
+            block=BLOCK_ROWS,
+        )
+        matrix.add(block)
+        if len(block) < BLOCK_ROWS:
+            return
+        after = block[-1][6:]
 
 
 def _sign_bits(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from engram.engine import lifecycle
 from engram.errors import Invalid
-from engram.surfaces.console import Json, call_tool, decoded, open_app, parser, print_json, read_file, unmarked
+from engram.surfaces.console import Json, call_tool, confirm, decoded, open_app, parser, print_json, read_file, unmarked
 
 Project = Annotated[str, Parameter(help="Project; default: found from the working folder.")]
 Scope = Annotated[Literal["project", "personal"] | None, Parameter(help="Only this scope.")]
@@ -78,7 +78,8 @@ def get(
     with open_app() as opened:
         found = lifecycle.version(opened.context, unmarked(id), version)
     if json:
-        print_json({"commit_sha": found.commit_sha, "title": found.title, "text": found.body})
+        text = {"text": found.body} if found.body is not None else {"is_erased": True}
+        print_json({"commit_sha": found.commit_sha, "title": found.title, **text})
     else:
         print(found.body if found.body is not None else "(erased)")
     return 0
@@ -133,6 +134,32 @@ def delete(
 ) -> int:
     """Delete a memory; `engram restore` brings it back unless --hard was given."""
     return call_tool("mem_delete", {"id": id, "hard_delete": hard}, is_json=json)
+
+
+@parser.command
+def erase(
+    id: str,
+    /,
+    *,
+    version: Annotated[str, Parameter(help="Only the text of this version: 7 or more digits of its commit id.")] = "",
+    yes: Annotated[bool, Parameter(negative=(), help="Do not ask.")] = False,
+    json: Json = False,
+) -> int:
+    """Erase a memory for good with its history, or the text of one version; `engram compact` then cleans the file."""
+    what = f"the text of version {unmarked(version)} of memory {unmarked(id)}" if version else f"memory {unmarked(id)}"
+    confirm(f"Erase {what} for good?", is_agreed=yes)
+    if not version:
+        return call_tool("mem_delete", {"id": id, "hard_delete": True}, is_json=json)
+    with open_app() as opened:
+        done = lifecycle.erase_version(opened.context, unmarked(id), unmarked(version))
+    if json:
+        print_json({"commit_sha": done.commit_sha, "was_already": done.was_already, "alike": list(done.alike)})
+        return 0
+    print(f"Version {done.commit_sha[:12]} of {done.label} {'was erased already' if done.was_already else 'erased'}")
+    if done.alike:
+        others = ", ".join(sha[:12] for sha in done.alike)
+        print(f"Note: the same text still stands in {others}; erase those too, or correct the memory first")
+    return 0
 
 
 @parser.command

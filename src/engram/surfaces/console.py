@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -96,6 +96,37 @@ def call_tool(tool: str, arguments: dict[str, Any], *, is_json: bool = False) ->
     else:
         print(answer.text)
     return 0
+
+
+@contextmanager
+def progress(title: str) -> Generator[Callable[[int, int], None]]:
+    """A bar on standard error while the block runs, on a terminal alone; yields what is told (done, total)."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only where a bar is shown
+    from rich.progress import Progress  # noqa: PLC0415 - as above
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total or None)
+
+
+def confirm(question: str, *, is_agreed: bool) -> None:
+    """Ask on a terminal before what can't be undone; elsewhere ``--yes`` has to be given.
+
+    Raises:
+        Invalid: nobody can be asked, or the answer is no.
+    """
+    if is_agreed:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Invalid(
+            "this can't be undone and nobody can be asked here", hint="Add --yes to do it; nothing was changed"
+        )
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Invalid("not confirmed", hint="Answer y to go on; nothing was changed")
 
 
 def print_json(value: object) -> None:

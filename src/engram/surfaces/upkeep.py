@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import replace
+from typing import Annotated
 
 from cyclopts import App as Parser
+from cyclopts import Parameter
 
 from engram import app
 from engram import settings as configuration
 from engram.embed import tokenizer_path
-from engram.engine import users
+from engram.engine import compacting, users
 from engram.errors import EngramError
 from engram.store import health
-from engram.surfaces.console import Json, parser, print_json, unmarked
+from engram.surfaces.console import Json, parser, print_json, progress, unmarked
 
 user_parser = Parser(name="user", help="People who may use a shared database.")
 parser.command(user_parser)
@@ -46,6 +48,29 @@ def migrate(*, database_url: str = "") -> int:
         print(f"{store.describe()}: {ran} migrations ran, schema version {store.version()}")
     finally:
         store.close()
+    return 0
+
+
+@parser.command
+def compact(
+    *,
+    vacuum: Annotated[bool, Parameter(negative=(), help="Also write the database anew: gives space back.")] = False,
+    json: Json = False,
+) -> int:
+    """Clean the database's files of what was erased; others may go on using it."""
+    store = app.open_store(configuration.read(os.environ))
+    try:
+        with progress("Compacting") as tell:
+            done = compacting.compact(store, tell, is_rewritten=vacuum)
+        where = store.describe()
+    finally:
+        store.close()
+    if json:
+        print_json({"before": done.before, "after": done.after, "vacuum": done.is_rewritten, "notes": list(done.notes)})
+        return 0
+    print(f"{where}: {done.before:,} bytes before, {done.after:,} after{', written anew' if done.is_rewritten else ''}")
+    for note in done.notes:
+        print(f"Note: {note}")
     return 0
 
 
