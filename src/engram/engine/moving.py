@@ -105,8 +105,12 @@ def move_back_keys(ctx: Context, part: ProjectMerge) -> list[Rekeyed]:
             traces = merges.rekeyed(tx, part, is_there=True, limit=BATCH)
             if not traces:
                 return kept
-            who = _hold(tx, ctx, part)
             ids = [trace.memory_id for trace in traces]
+            spaces = {space.id: space.folded for space in libraries.namespaces(tx, library_ids=[part.library_id])}
+            keys = {trace.memory_id: trace.was_key for trace in traces}
+            seen = merges.memories(tx, library_id=part.library_id, ids=ids)
+            tx.lock(*{f"topic:{part.library_id}:{spaces[m.namespace_id]}:{m.scope}:{keys[m.id]}" for m in seen})
+            who = _hold(tx, ctx, part)
             held = {m.id: m for m in merges.memories(tx, library_id=part.library_id, ids=ids, is_held=True)}
             plan = _Plan()
             for trace in traces:
