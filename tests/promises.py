@@ -40,5 +40,9 @@ PROMISES: dict[str, tuple[str, str]] = {
     "rows are sealed": ("design.md, 2", "tests/engine/test_ledger.py::test_every_sealed_row_has_the_seal_of_its_values"),
     "old databases open": ("issue Core, Must show 6", "tests/test_schema.py::test_a_database_of_every_schema_version_opens"),
     "the gate holds for prompts and resources": ("common.md, Roles", "tests/surfaces/test_resources.py::test_a_strangers_reading_runs_the_same_statements_as_for_what_is_not_there"),
+    "the model belongs to the database": ("common.md, Settings", "tests/engine/test_models.py::test_a_new_database_takes_the_model_of_the_environment_and_keeps_it"),
+    "two models are never compared": ("common.md, Similarity", "tests/engine/test_models.py::test_vectors_of_two_models_are_never_compared"),
+    "one process embeds for a database": ("design.md, 7", "tests/test_one_embedder.py::test_of_two_processes_one_embeds_for_both"),
+    "a key is shown nowhere": ("common.md, Redaction", "tests/embed/test_remote.py::test_the_key_and_the_answer_are_in_no_error_log_or_repr"),
     "layers": ("design.md, 3", "tests/test_layers.py::test_a_module_imports_only_from_its_own_row_and_below"),
 }  # fmt: skip

@@ -45,7 +45,7 @@ def test_every_public_function_and_class_says_what_it_is(path: Path) -> None:
 
 
 COMMAND = re.compile(
-    r"(?:^\$ |/|`|&& )engram ([a-z]+(?: (?:add|list|merge|unmerge)\b)?)((?: [^`\n|&]*)?)", re.MULTILINE
+    r"(?:^\$ |/|`|&& )engram ([a-z]+(?: (?:add|list|merge|unmerge|use)\b)?)((?: [^`\n|&]*)?)", re.MULTILINE
 )
 
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from engram.embed import PackagedEmbedder
-from engram.engine import users
+from engram.engine import models, users
 from engram.engine.context import Context, Engine
 from engram.engine.worker import Worker
 from engram.errors import Conflict, EngramError, Invalid, Unavailable
@@ -19,6 +18,7 @@ from engram.tools import registry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from engram.embed import Embedder
     from engram.settings import Settings
     from engram.store.base import Store, Tx
 
@@ -75,11 +75,14 @@ def _new_store(settings: Settings) -> Store:
 
 
 def migrate(store: Store, settings: Settings) -> int:
-    """Bring the schema up to date; a new database gets its key's id and, on SQLite, its user."""
+    """Bring the schema up to date; a new database gets its key's id, its model and, on SQLite, its user."""
+
+    models.wanted(settings)  # a wrong name is refused before anything is made
 
     def finish(tx: Tx) -> None:
         store.key = make_key(settings.key_path)
         facts.put(tx, "key_id", key_id(store.key))
+        models.start(tx, settings)
         if store.dialect == "sqlite":
             users.add_local(tx)
 
@@ -151,13 +154,18 @@ class App:
     def __init__(self, settings: Settings, *, folder: Path | None = None, has_worker: bool = True) -> None:
         self.settings = settings
         self.store = open_store(settings)
-        self.embedder = PackagedEmbedder()
-        self.engine = Engine(store=self.store, embedder=self.embedder, settings=settings)
+        embedder = models.opened(self.store, settings)
+        self.engine = Engine(store=self.store, embedder=embedder, settings=settings)
         self.worker = Worker(self.engine)
         if has_worker:
             self.engine.worker = self.worker
         self.context = Context(engine=self.engine, actor_id="", folder=folder)
         self._sign_in()
+
+    @property
+    def embedder(self) -> Embedder:
+        """The model that this process uses now."""
+        return self.engine.embedder
 
     def _sign_in(self) -> None:
         if self.store.dialect == "sqlite":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from engram.errors import Invalid
@@ -23,7 +23,7 @@ class Settings:
     database_url: str = ""
     """PostgreSQL 15+ with pgvector; empty: SQLite in the data folder."""
 
-    token: str = ""
+    token: str = field(default="", repr=False)
     """Who calls, on stdio with PostgreSQL."""
 
     tools: str = "mem"
@@ -46,6 +46,15 @@ class Settings:
 
     keep_deleted_days: int = 30
     """Days until what a team tool deleted is erased; 0 erases at once."""
+
+    embed_model: str = ""
+    """The embedding model of a new database; empty: the packaged one."""
+
+    embed_url: str = ""
+    """Where an OpenAI-compatible server has that model; empty: it is one of ours."""
+
+    embed_key: str = field(default="", repr=False)
+    """What that server wants to see; kept nowhere."""
 
     key_file: Path | None = None
     """The server key; None: ``key`` in the data folder."""
@@ -84,6 +93,9 @@ def read(environment: Mapping[str, str]) -> Settings:
         body_chars_max=_whole("ENGRAM_MAX_BODY", text("ENGRAM_MAX_BODY", str(BODY_CHARS_MAX)), minimum=1),
         redact_secrets=_flag("ENGRAM_REDACT_SECRETS", text("ENGRAM_REDACT_SECRETS", "true")),
         keep_deleted_days=_whole("ENGRAM_KEEP_DELETED_DAYS", text("ENGRAM_KEEP_DELETED_DAYS", "30"), minimum=0),
+        embed_model=text("ENGRAM_EMBED_MODEL"),
+        embed_url=text("ENGRAM_EMBED_URL"),
+        embed_key=text("ENGRAM_EMBED_KEY"),
         key_file=Path(key_file).expanduser() if key_file else None,
     )
 

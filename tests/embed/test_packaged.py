@@ -15,7 +15,8 @@ from tokenizers import Tokenizer
 
 from engram.embed import Embedder, PackagedEmbedder, tokenizer_path, vocabulary
 from engram.embed.calibrate import curve_of
-from engram.embed.packaged import FOLDER, MODEL_FILE, TOKENIZER_FILE, shipped_curve
+from engram.embed.curves import shipped_curve
+from engram.embed.packaged import FOLDER, MODEL_FILE, TOKENIZER_FILE
 from engram.errors import Unavailable
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from conftest import Clock
 from engram.embed import PackagedEmbedder
 from engram.engine import index, lifecycle, memories, search, worker
 from engram.engine.context import Context
@@ -67,14 +66,15 @@ def test_work_done_twice_changes_nothing(ctx: Context) -> None:
     assert counted(ctx) == (0, 1)
 
 
-def test_what_another_process_left_is_taken_after_a_minute(ctx: Context, clock: Clock) -> None:
-    """Not sooner, for whoever wrote it may be at it."""
+def test_what_another_process_left_is_taken(ctx: Context) -> None:
+    """The newest first."""
     save(ctx, "A", "text")
-    clock.forward(minutes=0.9)
-    assert worker.embed_waiting(ctx.engine) == 0
-    clock.forward(minutes=0.2)
+    save(ctx, "B", "another text")
+    assert worker.embed_waiting(ctx.engine, most=1) == 1
+    with ctx.engine.store.reading() as tx:
+        assert [item.title for item in chunks.unembedded(tx, limit=5)] == ["A"]
     assert worker.embed_waiting(ctx.engine) == 1
-    assert counted(ctx) == (0, 1)
+    assert counted(ctx) == (0, 2)
 
 
 def test_a_text_that_can_not_be_embedded_holds_up_no_other(ctx: Context, caplog: pytest.LogCaptureFixture) -> None:
@@ -97,5 +97,5 @@ def test_a_chunk_that_went_meanwhile_gets_no_vector(ctx: Context, *, is_hard: bo
         waiting = chunks.unembedded(tx, limit=5)
     made = [(item, index.embed(ctx.engine.embedder, item)) for item in waiting]
     lifecycle.delete(ctx, "1", is_hard=is_hard)
-    worker.store(ctx.engine, [item.chunk_id for item in waiting], made)
+    worker.store(ctx.engine, ctx.engine.embedder.model_id, made)
     assert counted(ctx) == (0, 0)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engram import __version__
+from engram.embed import Choice
 from engram.surfaces import cli
 from engram.tools import mem, registry
 from engram.tools.instructions import CHARS_MAX, instructions
@@ -38,6 +39,9 @@ COMMANDS = (
     "project unmerge",
     "user",
     "user add",
+    "model",
+    "model list",
+    "model use",
     "migrate",
     "doctor",
 )
@@ -264,3 +268,21 @@ def test_a_setting_that_is_none_names_its_variable(tmp_path: Path) -> None:
         done = engram(tmp_path, "stats", env={name: value})
         assert done.returncode == 2
         assert name in done.stderr.decode()
+
+
+def test_the_model_is_listed_and_switched(tmp_path: Path) -> None:
+    """With and without --json; an unknown one is refused; another one in the environment is said, and not used."""
+    ok(tmp_path, "save", "Cookies", "Safari drops SameSite=None cookies")
+    assert "* bge-small  384 dimensions, 1 vectors, 0 wait; installed" in ok(tmp_path, "model", "list")
+    refused = engram(tmp_path, "model", "use", "nonsense")
+    assert (refused.returncode, b"bge-small, minilm, multilingual" in refused.stderr) == (2, True)
+    if not Choice("minilm").is_installed:
+        pytest.skip("the extra minilm is not installed")
+    assert ok(tmp_path, "model", "use", "minilm", "--wait") == "Model minilm (was bge-small), 1 chunks wait\n"
+    (current,) = [one for one in json.loads(ok(tmp_path, "model", "list", "--json"))["models"] if one["is_current"]]
+    assert (current["name"], current["vectors"], current["waiting"]) == ("minilm", 1, 0)
+    assert json.loads(ok(tmp_path, "model", "use", "minilm", "--json"))["waiting"] == 0
+    told = engram(tmp_path, "search", "Safari", env={"ENGRAM_EMBED_MODEL": "bge-small"})
+    assert (told.returncode, told.stderr.decode().count("this database uses minilm")) == (0, 1)
+    assert "#1" in told.stdout.decode()
+    assert "this database uses minilm" in ok(tmp_path, "doctor", env={"ENGRAM_EMBED_MODEL": "bge-small"})

@@ -24,13 +24,19 @@ class Cosines:
     like: tuple[float, ...]
 
 
+def texts() -> list[str]:
+    """Every text that ``measure`` embeds, each once."""
+    pairs = [text for pair in (*PARAPHRASES, *QUESTIONS) for text in pair]
+    return list(dict.fromkeys([*UNRELATED, *pairs]))
+
+
 def measure(encoder: Encoder) -> Cosines:
     """Embed the shipped texts, some 270, one at a time, and compare them pair by pair."""
-    texts = [encoder.embed_passage(text) for text in UNRELATED]
+    alone = [encoder.embed_passage(text) for text in UNRELATED]
     paraphrases = [cosine(encoder.embed_passage(one), encoder.embed_passage(other)) for one, other in PARAPHRASES]
     answers = [cosine(encoder.embed_query(question), encoder.embed_passage(answer)) for question, answer in QUESTIONS]
     return Cosines(
-        unlike=tuple(cosine(one, other) for one, other in combinations(texts, 2)),
+        unlike=tuple(cosine(one, other) for one, other in combinations(alone, 2)),
         like=(*paraphrases, *answers),
     )
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from engram.errors import Unavailable
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from engram.rules.curve import Curve
+
+
+class Refused(Unavailable):
+    """The model takes other texts, but not this one, today or ever."""
 
 
 class Encoder(Protocol):
@@ -36,7 +42,7 @@ class Embedder(Encoder, Protocol):
 
     @property
     def dim(self) -> int:
-        """Numbers in a vector."""
+        """Numbers in a vector; 0 while that is not known yet."""
         ...
 
     @property
@@ -62,7 +68,7 @@ class Embedder(Encoder, Protocol):
         """Load the model now.
 
         Raises:
-            Unavailable: the model is not there or does not start.
+            Unavailable: the model is not there, does not start or does not answer.
         """
         ...
 

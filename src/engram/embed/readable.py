@@ -70,14 +70,21 @@ def is_readable(text: str, *, pieces: Pieces, scripts: frozenset[str]) -> bool:
             return False
         # A look at what stands between white space is a third of the pattern's time, and settles nearly every text.
         return max(map(len, text.split())) <= WORD_CHARS_MAX or _LONG_ASCII_WORD.search(text) is None
-    letters = [character for character in text if character.isalpha()]
-    if not letters or sum(_script(letter) in scripts for letter in letters) < SCRIPT_SHARE_MIN * len(letters):
+    if not has_scripts(text, scripts):
         return False
     words = words_of(text)
     if any(len(word) > WORD_CHARS_MAX for word in words):
         return False
     unknown = sum(not pieces.knows(word) for word in words)
     return unknown <= UNKNOWN_SHARE_MAX * len(words)
+
+
+def has_scripts(text: str, scripts: frozenset[str]) -> bool:
+    """Whether a text has letters, nearly all of these scripts (as in ``is_readable``)."""
+    if text.isascii() and "LATIN" in scripts:
+        return _ASCII_LETTER.search(text) is not None
+    letters = [character for character in text if character.isalpha()]
+    return bool(letters) and sum(_script(letter) in scripts for letter in letters) >= SCRIPT_SHARE_MIN * len(letters)
 
 
 def words_of(text: str) -> list[str]:

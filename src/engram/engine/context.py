@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ class Wake(Protocol):
         """These chunks wait for a vector."""
         ...
 
-    def keep(self, vectors: Sequence[tuple[int, object]]) -> None:
-        """Vectors that a read made, to be stored by the worker."""
+    def keep(self, model_id: str, vectors: Sequence[tuple[int, object]]) -> None:
+        """Vectors that a read made with this model, to be stored by the worker."""
         ...
 
 
@@ -33,7 +34,7 @@ class Asleep:
     def wake(self, chunk_ids: Sequence[int]) -> None:
         """Leave it to whoever looks next."""
 
-    def keep(self, vectors: Sequence[tuple[int, object]]) -> None:
+    def keep(self, model_id: str, vectors: Sequence[tuple[int, object]]) -> None:
         """Leave it to whoever looks next."""
 
 
@@ -42,9 +43,10 @@ class Engine:
     """What a process holds: the store, the model, its settings, the worker."""
 
     store: Store
-    embedder: Embedder
+    embedder: Embedder  # of the database's model; another one comes when the model was switched
     settings: Settings
     worker: Wake = field(default_factory=Asleep)
+    switching: Lock = field(default_factory=Lock)  # around a change of the embedder
 
 
 @dataclass(slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
-from engram.embed import vocabulary
+from engram.embed import Refused, vocabulary
 from engram.model import KIND_PROMPT, Memory
 from engram.rules import analyse, chunk, rank
 from engram.rules.tokens import WordPiece
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from engram.store.chunks import Piece, Unembedded
     from engram.store.merges import ChunkSpan
 
+log = logging.getLogger(__name__)
 _pieces: list[WordPiece] = []
 
 
@@ -101,6 +103,20 @@ def replace_chunks(tx: Tx, memory_id: str, *, was: Facets | None, now: Facets, p
     return chunks.insert(tx, memory_id=memory_id, facets=now, pieces=pieces)
 
 
-def embed(embedder: Embedder, item: Unembedded) -> np.ndarray:
-    """The vector of a chunk, from the one canonical text."""
+def embed(embedder: Embedder, item: Unembedded) -> np.ndarray | None:
+    """The vector of a chunk, from the one canonical text; None where the model can't read it or refuses it.
+
+    Raises:
+        Unavailable: the model is not there.
+    """
+    if not embedder.can_read(f"{item.title} {item.text}"):  # it waits since another model could
+        return None
+    try:
+        return _vector(embedder, item)
+    except Refused as error:
+        log.warning("a chunk is found by its words alone: %s", error, extra={"chunk_id": item.chunk_id})
+        return None
+
+
+def _vector(embedder: Embedder, item: Unembedded) -> np.ndarray:
     return embedder.embed_passage(chunk.embedding_text(title=item.title, concept=item.concept, piece=item.text))

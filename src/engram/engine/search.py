@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from engram.engine import access, index, places
+from engram.engine import access, index, models, places
 from engram.engine.prepare import kind, topic_key
 from engram.errors import EngramError, Invalid, Unavailable
 from engram.model import KIND_PROMPT, Memory, QueryTerm, Role, Span
@@ -20,6 +20,7 @@ from engram.store import memories as rows
 if TYPE_CHECKING:
     import numpy as np
 
+    from engram.embed import Embedder
     from engram.engine.access import Reach
     from engram.engine.context import Context, Engine
     from engram.store.base import Facets, Filter, Tx
@@ -42,6 +43,7 @@ class Question:
     text: str
     terms: tuple[QueryTerm, ...]
     names: frozenset[str]  # folded proper names
+    embedder: Embedder  # the one that made the vector, and makes all others that it is compared with
     vector: np.ndarray | None
     words_only: str = ""  # why there is no vector
 
@@ -99,29 +101,36 @@ def search(ctx: Context, query: str, *, project: str = "", scope: str = "", type
     extras = Extras(is_done=question.vector is None)
     while True:
         with ctx.engine.store.reading() as tx:
+            choice = models.current(tx)
+            is_switched = choice.model_id != question.embedder.model_id
             who = access.reach(tx, ctx)
             covered = places.read_scope(tx, ctx, who, project=project, scope=scope, types=types)
             if types == (KIND_PROMPT,):
                 covered = replace(covered, where=places.prompts(who), can_widen=False)
-            waiting = [] if extras.is_done else _waiting(tx, who, covered)
-            if not waiting:
-                return _found(tx, ctx, who, covered, question, extras, limit)
-        extras = make_vectors(ctx.engine, waiting)  # outside the transaction, then once more
+            waiting = [] if extras.is_done or is_switched else _waiting(tx, who, covered)
+            if not waiting and not is_switched:
+                return _found(tx, who, covered, question, extras, limit)
+        if is_switched:
+            models.follow(ctx.engine, choice)
+            question = ask(ctx.engine, query)
+            extras = Extras(is_done=question.vector is None)
+            continue
+        extras = make_vectors(ctx.engine, question.embedder, waiting)  # outside the transaction, then once more
 
 
 def ask(engine: Engine, query: str) -> Question:
     """Analyse a query; the model is asked if it can read it and comes in time."""
     terms = tuple(analyse.query_terms(query))
     names = frozenset(analyse.fold(word) for word in _NAME.findall(query))
-    vector, reason = None, ""
-    if engine.embedder.can_read(query):
+    embedder, vector, reason = engine.embedder, None, ""
+    if embedder.can_read(query):
         try:
-            vector = engine.embedder.embed_query(query)
+            vector = embedder.embed_query(query)
         except Unavailable as error:
             reason = str(error)
     elif query.strip():
         reason = "the model can't read this query"
-    return Question(text=query, terms=terms, names=names, vector=vector, words_only=reason)
+    return Question(text=query, terms=terms, names=names, embedder=embedder, vector=vector, words_only=reason)
 
 
 def _waiting(tx: Tx, who: Reach, covered: places.Scope) -> list[Unembedded]:
@@ -134,7 +143,7 @@ def _waiting(tx: Tx, who: Reach, covered: places.Scope) -> list[Unembedded]:
     return waiting
 
 
-def make_vectors(engine: Engine, waiting: list[Unembedded]) -> Extras:
+def make_vectors(engine: Engine, embedder: Embedder, waiting: list[Unembedded]) -> Extras:
     """Vectors of chunks that have none, for at most MADE_S_MAX; the worker stores them."""
     extras = Extras(is_done=True)
     until = time.monotonic() + MADE_S_MAX
@@ -142,24 +151,25 @@ def make_vectors(engine: Engine, waiting: list[Unembedded]) -> Extras:
         if time.monotonic() > until:
             break
         try:
-            extras.vectors[item.chunk_id] = (item.facets, index.embed(engine.embedder, item))
+            vector = index.embed(embedder, item)
         except EngramError:
             break  # the model went: what is left is found by its words
         except Exception:  # one bad text must not fail the search of all others
             log.exception("a chunk could not be embedded", extra={"chunk_id": item.chunk_id})
-    engine.worker.keep([(chunk_id, vector) for chunk_id, (_, vector) in extras.vectors.items()])
+        else:
+            if vector is not None:
+                extras.vectors[item.chunk_id] = (item.facets, vector)
+    engine.worker.keep(embedder.model_id, [(chunk_id, vector) for chunk_id, (_, vector) in extras.vectors.items()])
     return extras
 
 
-def _found(
-    tx: Tx, ctx: Context, who: Reach, covered: places.Scope, question: Question, extras: Extras, limit: int
-) -> Found:
+def _found(tx: Tx, who: Reach, covered: places.Scope, question: Question, extras: Extras, limit: int) -> Found:
     exact = _named(tx, who, covered, question.text)
-    scored = _run(tx, ctx.engine, who, covered.where, question, extras)
+    scored = _run(tx, who, covered.where, question, extras)
     where, is_elsewhere = covered.where, False
     if not scored and not exact and covered.can_widen:
         where = places.others(who, covered)
-        scored = _run(tx, ctx.engine, who, where, question, extras)
+        scored = _run(tx, who, where, question, extras)
         is_elsewhere = bool(scored)
     hits = _hits(tx, who, question, exact, scored, limit)
     pending = 0
@@ -215,9 +225,7 @@ def frequencies(tx: Tx, who: Reach, where: Filter, terms: tuple[QueryTerm, ...])
     return found, max(count, 1)
 
 
-def _run(
-    tx: Tx, engine: Engine, who: Reach, where: Filter, question: Question, extras: Extras
-) -> list[tuple[rank.Scored, Chunk]]:
+def _run(tx: Tx, who: Reach, where: Filter, question: Question, extras: Extras) -> list[tuple[rank.Scored, Chunk]]:
     """The ranked best chunk of each memory that the filter covers."""
     if not where.places:
         return []
@@ -227,14 +235,14 @@ def _run(
     terms, dfs = tuple(question.terms[i] for i in asked), [dfs[i] for i in asked]
     idfs = [rank.idf(df, count) for df in dfs]
     word_ids = _by_words(tx, where, terms, dfs, idfs)
-    cosines = _by_vectors(tx, engine, where, question, extras, word_ids)
+    cosines = _by_vectors(tx, where, question, extras, word_ids)
     library_ids = set(where.library_ids)
     found = {
         chunk_id: item
         for chunk_id, item in chunks.candidates(tx, list(dict.fromkeys([*word_ids, *cosines]))).items()
         if item.library_id in library_ids  # whatever an index says, no other library is shown
     }
-    similarities = rank.closeness(engine.embedder.curve, cosines)
+    similarities = rank.closeness(question.embedder.curve, cosines)
     candidates = [
         rank.Candidate(
             chunk_id=item.id,
@@ -274,9 +282,7 @@ def _by_words(tx: Tx, where: Filter, terms: tuple[QueryTerm, ...], dfs: list[int
     return tx.words(where, [terms[i] for i in chosen], [idfs[i] for i in chosen], WORD_CANDIDATES)
 
 
-def _by_vectors(
-    tx: Tx, engine: Engine, where: Filter, question: Question, extras: Extras, word_ids: list[int]
-) -> dict[int, float]:
+def _by_vectors(tx: Tx, where: Filter, question: Question, extras: Extras, word_ids: list[int]) -> dict[int, float]:
     """Chunk id -> cosine of the nearest chunks, and the true one of every candidate that words brought."""
     if question.vector is None:
         return {}
@@ -285,7 +291,7 @@ def _by_vectors(
         for chunk_id, (facets, vector) in extras.vectors.items()
         if where.covers(facets)
     }
-    model = chunks.model_id(tx, engine.embedder.model_id)
+    model = chunks.model_id(tx, question.embedder.model_id)
     if model is None:
         return cosines
     near = tx.nearest(where, model=model, query=question.vector, limit=VECTOR_CANDIDATES)

@@ -229,6 +229,7 @@ class Store(ABC):
     """An open database. One a process; its parts are safe to use from several threads."""
 
     dialect: LiteralString
+    dim_max: int | None = None  # numbers in a vector that its index takes; None: any
 
     def __init__(self, *, clock: Callable[[], int] = now_ms) -> None:
         self.key = b""  # the server key, set by whoever opened the store

@@ -154,26 +154,25 @@ def place_of(kind: str, scope: str) -> str:
     return "prompt" if kind == "prompt" else scope
 
 
-def unembedded(
-    tx: Tx, *, chunk_ids: Sequence[int] | None = None, since_max: int | None = None, limit: int
-) -> list[Unembedded]:
-    """Chunks without a vector: of these ids, or those that wait since before ``since_max``, oldest first."""
-    conditions: list[str] = []
+def unembedded(tx: Tx, *, chunk_ids: Sequence[int] | None = None, limit: int) -> list[Unembedded]:
+    """Chunks without a vector: of these ids, or of all; newest first, as they are asked for soonest."""
     params: dict[str, object] = {"limit": limit}
+    where = ""
     if chunk_ids is not None:
-        conditions.append("p.chunk_id in :ids")
+        where = "where p.chunk_id in :ids"
         params["ids"] = list(chunk_ids)
-    if since_max is not None:
-        conditions.append("p.since <= :since")
-        params["since"] = since_max
-    where = f"where {' and '.join(conditions)}" if conditions else ""
-    rows = tx.all(f"{_UNEMBEDDED} {where} order by p.chunk_id limit :limit", **params)
+    rows = tx.all(f"{_UNEMBEDDED} {where} order by p.chunk_id desc limit :limit", **params)
     return [_unembedded_from(row) for row in rows]
+
+
+def is_any_pending(tx: Tx) -> bool:
+    """Whether any chunk waits for a vector."""
+    return bool(tx.value("select count(*) from (select 1 from pending limit 1) found"))
 
 
 def unembedded_in(tx: Tx, where: Filter, limit: int) -> list[Unembedded]:
     """Chunks without a vector that the filter covers, newest first."""
-    if not tx.value("select count(*) from (select 1 from pending limit 1) found"):
+    if not is_any_pending(tx):
         return []
     condition, params = place_condition(where)
     rows = tx.all(f"{_UNEMBEDDED} where {condition} order by p.chunk_id desc limit :limit", limit=limit, **params)
@@ -196,7 +195,7 @@ def _unembedded_from(row: tuple[object, ...]) -> Unembedded:
 
 def count_pending(tx: Tx, where: Filter) -> int:
     """How many chunks that the filter covers wait for a vector."""
-    if not tx.value("select count(*) from (select 1 from pending limit 1) found"):
+    if not is_any_pending(tx):
         return 0
     condition, params = place_condition(where)
     total: int = tx.value(
@@ -248,3 +247,63 @@ def add_model(tx: Tx, name: str, dim: int) -> int:
     )
     tx.index_model(number, dim)
     return number
+
+
+def counts(tx: Tx) -> list[tuple[str, int, int]]:
+    """(name, dimension, chunks that have a vector) of each model that was ever used here."""
+    rows = tx.all(
+        """
+        select m.name, m.dim, count(v.chunk_id) from model m left join chunk_vector v on v.model = m.id
+        group by m.id, m.name, m.dim order by m.id
+        """
+    )
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def enqueue_missing(tx: Tx, name: str) -> None:
+    """Let every live chunk without a vector of this model wait for one, and no other.
+
+    Whether the model can read a chunk is seen when its turn comes.
+    """
+    model = model_id(tx, name) or 0
+    tx.run(
+        """
+        delete from pending where exists (
+            select 1 from chunk_vector v where v.chunk_id = pending.chunk_id and v.model = :model
+        )
+        """,
+        model=model,
+    )
+    tx.run(
+        f"""
+        insert into pending (chunk_id, library_id, since)
+        select c.id, c.library_id, :now from chunk c
+        where exists (
+                select 1 from memory m where m.library_id = c.library_id and m.id = c.memory_id
+                    and (m.archived_at is null or m.archived_why = 'superseded')
+            )
+            and not exists (select 1 from chunk_vector v where v.chunk_id = c.id and v.model = :model)
+        order by c.id {tx.for_key_share}
+        on conflict (chunk_id) do nothing
+        """,
+        now=tx.now,
+        model=model,
+    )
+
+
+def drop_other_vectors(tx: Tx, name: str, limit: int) -> int:
+    """Delete some vectors of other models than this one; returns how many.
+
+    Copies in memory need not hear of it: nobody asks them for these models, and what comes back is the same.
+    """
+    rows = tx.all(
+        """
+        delete from chunk_vector where (chunk_id, model) in (
+            select v.chunk_id, v.model from chunk_vector v
+            where v.model in (select id from model where name <> :name) limit :limit
+        ) returning 1
+        """,
+        name=name,
+        limit=limit,
+    )
+    return len(rows)

@@ -52,6 +52,7 @@ class PostgresStore(Store):
     """A database server. Any number of processes share it."""
 
     dialect: LiteralString = "postgres"
+    dim_max = HNSW_DIM_MAX
 
     def __init__(self, url: str, *, clock: Callable[[], int] = now_ms) -> None:
         super().__init__(clock=clock)

@@ -24,3 +24,8 @@ def put(tx: Tx, name: str, value: str) -> None:
         name=name,
         value=value,
     )
+
+
+def drop(tx: Tx, name: str) -> None:
+    """Forget a value."""
+    tx.run("delete from setting where name = :name", name=name)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
+import sys
+import time
+from dataclasses import asdict, replace
 from typing import Annotated
 
 from cyclopts import App as Parser
@@ -12,14 +14,18 @@ from cyclopts import Parameter
 
 from engram import app
 from engram import settings as configuration
-from engram.embed import tokenizer_path
-from engram.engine import compacting, users
+from engram.embed import catalogue, tokenizer_path
+from engram.engine import compacting, models, users
 from engram.errors import EngramError
 from engram.store import health
-from engram.surfaces.console import Json, parser, print_json, progress, unmarked
+from engram.surfaces.console import FINISH_S, Json, open_app, parser, print_json, progress, unmarked
+
+SHOWN_S = 0.5  # how often a progress bar is brought up to date
 
 user_parser = Parser(name="user", help="People who may use a shared database.")
 parser.command(user_parser)
+model_parser = Parser(name="model", help="The embedding model of the database.")
+parser.command(model_parser)
 
 
 @user_parser.command
@@ -35,6 +41,70 @@ def add(name: str, /, *, email: str = "", json: Json = False) -> int:
     else:
         print(f"User {added.actor.name} made. Token, shown this once:\n{added.token}")
     return 0
+
+
+@model_parser.command(name="list")
+def list_models(*, json: Json = False) -> int:
+    """Print the models: which is current, which are installed, how many chunks have a vector or wait for one."""
+    with open_app() as opened:
+        found = models.listed(opened.context)
+    if json:
+        print_json({"models": [asdict(one) for one in found]})
+        return 0
+    for one in found:
+        state = "installed" if one.is_installed else f"pip install 'engram-one[{one.name}]'"
+        counts = f"{one.vectors} vectors" + (f", {one.waiting} wait" if one.is_current else "")
+        print(f"{'*' if one.is_current else ' '} {one.name}  {one.dim or '?'} dimensions, {counts}; {state}")
+    return 0
+
+
+@model_parser.command
+def use(
+    name: str,
+    /,
+    *,
+    url: Annotated[str, Parameter(help="OpenAI-compatible server; default for other names: ENGRAM_EMBED_URL.")] = "",
+    wait: Annotated[bool, Parameter(negative=(), help="Wait for all vectors without a terminal too.")] = False,
+    json: Json = False,
+) -> int:
+    """Switch the database to another embedding model. What it has no vectors for is embedded in the background."""
+    name = unmarked(name)
+    with open_app() as opened:
+        if not url and name not in catalogue.LOCAL:
+            url = opened.settings.embed_url
+        switched = models.use(opened.context, catalogue.choose(name, url))
+        opened.worker.start()
+        if json:
+            print_json({"model": switched.choice.shown(), "was": switched.was.shown(), "waiting": switched.waiting})
+        else:
+            print(f"Model {switched.choice.shown()} (was {switched.was.shown()}), {switched.waiting} chunks wait")
+        sys.stdout.flush()
+        if wait or (sys.stdout.isatty() and not json):
+            _watch(opened, switched.waiting, is_shown=sys.stderr.isatty())
+    return 0
+
+
+def _watch(opened: app.App, total: int, *, is_shown: bool) -> None:
+    """Show how many chunks still wait, until none does or Ctrl-C; whichever process embeds them."""
+    from rich.console import Console  # noqa: PLC0415 - for a long wait only
+    from rich.progress import MofNCompleteColumn, Progress  # noqa: PLC0415 - as above
+
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not is_shown, transient=True) as progress:
+        task = progress.add_task("Embedding", total=total)
+        try:
+            while left := _left(opened):
+                progress.update(task, completed=max(0, total - left))
+                time.sleep(SHOWN_S)
+            opened.worker.finish(FINISH_S)
+        except KeyboardInterrupt:
+            progress.stop()
+            print("Stopped; what waits is embedded by the next `engram mcp`, or by this command again")
+
+
+def _left(opened: app.App) -> int:
+    with opened.store.reading() as tx:
+        return health.waiting(tx)
 
 
 @parser.command
@@ -123,8 +193,10 @@ def _database_checks(settings: configuration.Settings) -> list[Check]:
             integrity = health.integrity(tx)
             missing = health.missing_words(tx)
             waiting = health.waiting(tx)
+            choice = models.current(tx)
         return [
             ("database", True, f"{store.describe()}, schema version {store.version()}"),
+            ("embedding", choice.is_installed, _embedding(choice, settings)),
             ("integrity", integrity == "ok", integrity),
             ("words", missing == 0, f"{missing} chunks are not in the word index"),
             ("vectors", True, f"{waiting} chunks wait for a vector"),
@@ -133,3 +205,15 @@ def _database_checks(settings: configuration.Settings) -> list[Check]:
         return [("database", False, error.line())]
     finally:
         store.close()
+
+
+def _embedding(choice: catalogue.Choice, settings: configuration.Settings) -> str:
+    """What is to be known of the database's model."""
+    parts = [choice.shown()]
+    if not choice.is_installed:
+        parts.append(f"not installed: `pip install 'engram-one[{choice.name}]'`")
+    try:
+        parts.append(models.differs(choice, settings))
+    except EngramError as error:
+        parts.append(error.line())
+    return "; ".join(part for part in parts if part)
