@@ -29,9 +29,9 @@ import numpy as np
 
 from engram.app import App
 from engram.engine import access, index, memories, places
+from engram.engine.candidates import ask
 from engram.engine.ledger import Ledger
 from engram.engine.prepare import prepare
-from engram.engine.search import ask
 from engram.model import Draft
 from engram.settings import Settings
 from engram.store import chunks

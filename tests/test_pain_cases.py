@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engram import settings as configuration
-from engram.engine import browse, capture, lifecycle, memories, search, sessions
+from engram.engine import browse, candidates, capture, lifecycle, memories, search, sessions
 from engram.engine.context import Context
 from engram.engine.memories import Change, Where
 from engram.errors import Invalid
@@ -46,7 +46,7 @@ def test_the_word_index_ranks_the_better_match_first(ctx: Context) -> None:
     """The sign of FTS5's rank is turned the right way round, on both backends."""
     weak = memories.remember(ctx, Draft(title="Weak", body="alpha " + "filler words go here " * 30), Where()).memory
     strong = memories.remember(ctx, Draft(title="Strong alpha beta", body="alpha beta gamma"), Where()).memory
-    terms = search.ask(ctx.engine, "alpha beta gamma").terms
+    terms = candidates.ask(ctx.engine, "alpha beta gamma").terms
     where = Filter(places=(Place(library_id=weak.library_id),))
     with ctx.engine.store.reading() as tx:
         first = tx.words(where, terms, [1.0] * len(terms), 1)

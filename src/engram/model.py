@@ -23,6 +23,13 @@ CONCEPT_CHARS_MAX = 200
 NAME_CHARS_MAX = 128
 SOURCE_CHARS_MAX = 100
 KIND_CHARS_MAX = 40
+PATTERN_CHARS_MAX = 1_000
+REASON_CHARS_MAX = 2_000
+INSIGHT_CHARS_MAX = 10_000
+TAG_CHARS_MAX = 100
+TAGS_MAX = 50  # of a memory
+IDS_MAX = 1_000  # in one call
+FILTER_ENTRIES_MAX = 50
 SHOWN_VALUE_CHARS_MAX = 80
 
 DUPLICATE_WINDOW_MS = 15 * 60 * 1000
@@ -31,13 +38,33 @@ SESSION_IDLE_MS = 24 * 60 * 60 * 1000
 SCOPE_PROJECT = "project"
 SCOPE_PERSONAL = "personal"
 KIND_PROMPT = "prompt"
+KIND_MEMORY = "memory"
+KIND_REFLECTION = "reflection"
+KIND_CONSOLIDATED = "consolidated"
 KIND_SUMMARY = "session_summary"
 KIND_PASSIVE = "passive"
 PERSONAL_LIBRARY = "Personal"
+DEFAULT_NAMESPACE = "default"  # of neural memories that name none
+
+REFLECTION_TYPES = ("pattern", "knowledge_gap", "trend", "contradiction_summary")
+MEMORY_TYPES = ("episodic", "semantic", "procedural")
+TAG_PINNED = "pinned"
+TAG_PROTECTED = "protected"
+STANDING_KINDS = ("instruction", "preference")  # always part of what is recalled, as is what is pinned
+
+SUPERSEDES = "supersedes"
+CONTRADICTS = "contradicts"
+DERIVED_FROM = "derived_from"
+AUTO_SIMILAR = "auto_similar"
+OWN_RELATIONS = frozenset({SUPERSEDES, CONTRADICTS, DERIVED_FROM, AUTO_SIMILAR})
+BY_CONTRADICTIONS = "system:contradictions"
+BY_AUTO_LINK = "system:auto_link"
+BY_CONSOLIDATION = "system:consolidation"
 
 SEMANTIC_KINDS = frozenset({"decision", "architecture", "config", "learning", "preference", "document"})
 PROCEDURAL_KINDS = frozenset({"pattern"})
 # Archived for one of these reasons, a memory is in no list and `not_found` by id; superseded is shown.
+SUPERSEDED = "superseded"
 HIDDEN_REASONS = frozenset({"forgotten", "deleted", "decayed", "consolidated"})
 
 
@@ -156,6 +183,7 @@ class Draft:
     event_at: int | None = None
     valid_from: int | None = None
     valid_to: int | None = None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +235,16 @@ class Memory:
         """Whether it reads as not found: archived for any reason but a successor."""
         return self.archived_why in HIDDEN_REASONS
 
+    @property
+    def happened_at(self) -> int:
+        """When it happened, else when it was saved."""
+        return self.created_at if self.event_at is None else self.event_at
+
+    def holds_at(self, at: int) -> bool:
+        """Whether what it says was valid then: half-open, from valid_from (else when it happened) to valid_to."""
+        begin = self.happened_at if self.valid_from is None else self.valid_from
+        return begin <= at and (self.valid_to is None or at < self.valid_to)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
@@ -224,6 +262,23 @@ class Version:
     body: str | None  # None: the text of this version was erased
     kind: str
     salt: bytes
+    seal: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One memory's relation to another: what a person linked, a successor, evidence, a contradiction, a likeness."""
+
+    library_id: str
+    from_id: str
+    to_id: str
+    to_library_id: str
+    relation: str
+    weight: float  # over 0, at most 1
+    created_by: str  # an actor's id, or system:...
+    created_at: int
+    note: str = ""  # JSON of what made it
+    settled_at: int | None = None  # a contradiction that somebody decided
     seal: bytes = b""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engram.errors import Invalid
-from engram.model import BODY_CHARS_MAX
+from engram.model import BODY_CHARS_MAX, REFLECTION_TYPES
 
 _TRUE = {"true", "1", "yes", "on"}
 _FALSE = {"false", "0", "no", "off"}
@@ -35,6 +35,9 @@ class Settings:
     project: str = ""
     """The project of every call that names none; empty: found from the working folder."""
 
+    namespace: str = ""
+    """The namespace of every neural call; empty: ``default`` for writes, everything of one's own for reads."""
+
     other_projects: bool = True
     """Whether a search that finds nothing in its project looks into the others."""
 
@@ -55,6 +58,15 @@ class Settings:
 
     embed_key: str = field(default="", repr=False)
     """What that server wants to see; kept nowhere."""
+
+    reflections: tuple[str, ...] = REFLECTION_TYPES
+    """Types of reflection that are asked for."""
+
+    webhook_allow: tuple[str, ...] = ()
+    """Hosts that webhooks may reach by http, or though their address is private."""
+
+    plugin_ms: int = 2000
+    """A plugin hook's deadline, in milliseconds."""
 
     key_file: Path | None = None
     """The server key; None: ``key`` in the data folder."""
@@ -88,6 +100,7 @@ def read(environment: Mapping[str, str]) -> Settings:
         tools=text("ENGRAM_TOOLS", "mem"),
         library=text("ENGRAM_LIBRARY"),
         project=text("ENGRAM_PROJECT"),
+        namespace=text("ENGRAM_NAMESPACE"),
         other_projects=_choice("ENGRAM_OTHER_PROJECTS", text("ENGRAM_OTHER_PROJECTS", "auto"), ("auto", "never"))
         == "auto",
         body_chars_max=_whole("ENGRAM_MAX_BODY", text("ENGRAM_MAX_BODY", str(BODY_CHARS_MAX)), minimum=1),
@@ -96,6 +109,9 @@ def read(environment: Mapping[str, str]) -> Settings:
         embed_model=text("ENGRAM_EMBED_MODEL"),
         embed_url=text("ENGRAM_EMBED_URL"),
         embed_key=text("ENGRAM_EMBED_KEY"),
+        reflections=_reflections(text("ENGRAM_REFLECTIONS")),
+        webhook_allow=tuple(part.strip().lower() for part in text("ENGRAM_WEBHOOK_ALLOW").split(",") if part.strip()),
+        plugin_ms=_whole("ENGRAM_PLUGIN_MS", text("ENGRAM_PLUGIN_MS", "2000"), minimum=1),
         key_file=Path(key_file).expanduser() if key_file else None,
     )
 
@@ -104,6 +120,17 @@ def _choice(name: str, value: str, valid: tuple[str, ...]) -> str:
     if value.lower() not in valid:
         raise Invalid(f"{name} is {value[:80]!r}", hint=f"Set it to {' or '.join(valid)}, or unset it")
     return value.lower()
+
+
+def _reflections(value: str) -> tuple[str, ...]:
+    names = [part.strip().lower() for part in value.split(",") if part.strip()]
+    unknown = [name for name in names if name not in REFLECTION_TYPES]
+    if unknown:
+        raise Invalid(
+            f"ENGRAM_REFLECTIONS names {unknown[0][:80]!r}",
+            hint=f"Set it to some of {', '.join(REFLECTION_TYPES)} with commas, or unset it",
+        )
+    return tuple(name for name in REFLECTION_TYPES if name in names) or REFLECTION_TYPES
 
 
 def _whole(name: str, value: str, *, minimum: int) -> int:

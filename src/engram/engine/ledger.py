@@ -70,14 +70,18 @@ class Ledger:
         self._count(memory, -1)
         memories.erase(self._tx, memory)
 
-    def close(self, verb: str, targets: dict[str, str], **detail: Any) -> None:  # noqa: ANN401 - JSON values
+    def close(self, verb: str, targets: dict[str, str], **detail: Any) -> list[str]:  # noqa: ANN401 - JSON values
         """Write one event in each library, with its target there, and the libraries' totals.
 
         Args:
             verb: What was done, ``noun.done``.
             targets: Library id -> id of what was changed there.
             detail: Ids, counts, salted hashes; never text.
+
+        Returns:
+            The ids of the events, one a library.
         """
+        made: list[str] = []
         for library_id, library in sorted(self._libraries.items()):
             audited = library.audit != "off"
             event = Event(
@@ -94,6 +98,7 @@ class Ledger:
             if audited:
                 event = replace(event, leaf_hash=leaf_of(event))
             events.insert(self._tx, event)
+            made.append(f"{library_id}:{event.seq}")
             totals = self._totals[library_id]
             self._libraries[library_id] = libraries.update_totals(
                 self._tx,
@@ -104,6 +109,7 @@ class Ledger:
                 live=totals.live,
                 acc=totals.acc,
             )
+        return made
 
     def _count(self, memory: Memory, sign: int) -> None:
         if memory.is_archived:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from engram.engine import access, index
 from engram.engine.ledger import Ledger
 from engram.errors import Conflict, Invalid, NotFound
-from engram.model import Memory, Role, Version
+from engram.model import SUPERSEDED, Memory, Role, Version
 from engram.store import chunks
 from engram.store import memories as rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from engram.engine.context import Context
     from engram.store.base import Tx
 
@@ -48,13 +50,25 @@ def delete(ctx: Context, ref: str, *, is_hard: bool = False) -> Removed:
 
 
 def archive(tx: Tx, ctx: Context, memory: Memory, *, why: str) -> Memory:
-    """Take a memory out of every list and index; its text and history stay."""
-    chunks.hide(tx, chunks.ids_of(tx, library_id=memory.library_id, memory_id=memory.id))
-    gone = replace(memory, archived_at=tx.now, archived_why=why, updated_at=max(tx.now, memory.updated_at))
+    """Take a memory out of every list and index; its text and history stay. A superseded one stays in the indexes."""
+    hide(tx, [memory], why=why)
     ledger = Ledger(tx, ctx, [memory.library_id])
-    gone = ledger.update(gone, was=memory)
+    gone = ledger.update(archived(tx, memory, why=why), was=memory)
     ledger.close("memory.archived", {memory.library_id: memory.id}, why=why)
     return gone
+
+
+def hide(tx: Tx, memories: Sequence[Memory], *, why: str) -> None:
+    """Take memories out of the indexes, before the library's lock; superseded ones stay, for asOf and for who asks."""
+    if why == SUPERSEDED:
+        return
+    for memory in memories:
+        chunks.hide(tx, chunks.ids_of(tx, library_id=memory.library_id, memory_id=memory.id))
+
+
+def archived(tx: Tx, memory: Memory, *, why: str) -> Memory:
+    """The memory as it is once archived."""
+    return replace(memory, archived_at=tx.now, archived_why=why, updated_at=max(tx.now, memory.updated_at))
 
 
 def _erase(tx: Tx, ctx: Context, memory: Memory) -> None:

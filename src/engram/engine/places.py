@@ -7,8 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engram.engine import projects
-from engram.errors import AccessDenied, Conflict, Invalid
-from engram.model import KIND_PROMPT, NAME_CHARS_MAX, SCOPE_PERSONAL, SCOPE_PROJECT, Library, Namespace, Role
+from engram.errors import AccessDenied, Conflict, Invalid, NotFound
+from engram.model import (
+    DEFAULT_NAMESPACE,
+    KIND_PROMPT,
+    NAME_CHARS_MAX,
+    SCOPE_PERSONAL,
+    SCOPE_PROJECT,
+    Library,
+    Namespace,
+    Role,
+)
 from engram.rules import ids, names
 from engram.store import libraries, settings
 from engram.store.base import Filter, Place
@@ -185,6 +194,60 @@ def _places_of(namespace: Namespace, place: str = SCOPE_PROJECT) -> tuple[Place,
     """A namespace, and the one from which a merge is still bringing memories."""
     found = [namespace.id, *([namespace.takes_from] if namespace.takes_from else [])]
     return tuple(Place(library_id=namespace.library_id, namespace_id=each, place=place) for each in found)
+
+
+def recalled(tx: Tx, ctx: Context, who: Reach, *, namespace: str = "", is_crossing: bool = False) -> Scope:
+    """What a read of the neural family covers: the own set, or one namespace of it.
+
+    Raises:
+        Invalid: ENGRAM_NAMESPACE is set and another is named, without crossNamespace.
+    """
+    named = _neural_name(ctx, namespace, is_crossing=is_crossing)
+    if not named:
+        places = [Place(library_id=library.id) for library in who.own]
+        places.append(Place(library_id=who.personal.id, place=SCOPE_PERSONAL))
+        return Scope(where=Filter(places=tuple(places)), name="everything")
+    found = find_namespace(tx, who, named)
+    if found is None:
+        close = _closest(tx, who, named)
+        near = f"; the closest are {', '.join(close)}" if close else ""
+        note = f"there is no namespace {named[:NAME_CHARS_MAX]!r}{near}"
+        return Scope(where=Filter(places=()), name=named, is_known=False, closest=close, notes=(note,))
+    places = [*_places_of(found)]
+    if found.library_id == who.personal.id:
+        places += _places_of(found, SCOPE_PERSONAL)
+    return Scope(where=Filter(places=tuple(places)), name=found.name)
+
+
+def kept_in(tx: Tx, ctx: Context, who: Reach, namespace: str = "") -> Target:
+    """Where a write of the neural family goes: the namespace, else ``default`` of the bound library.
+
+    Raises:
+        Invalid: the name breaks the rule of names, or ENGRAM_NAMESPACE is set and another is named.
+        AccessDenied, NotFound: the caller may not write there.
+    """
+    named = _neural_name(ctx, namespace) or DEFAULT_NAMESPACE
+    tail = named.rpartition("/")[2]
+    if not ids.is_uuid(named) and not names.is_namespace_name(tail):
+        raise Invalid(
+            f"namespace is {named[:80]!r}",
+            hint="Use letters, digits, dots, hyphens and underscores; library/name for another library's",
+        )
+    if "/" in named and who.named(named.partition("/")[0]) is None:
+        raise NotFound("library not found", hint="Name one that you can write to, or leave the library out")
+    return target(tx, ctx, who, project=named, scope=SCOPE_PROJECT)
+
+
+def _neural_name(ctx: Context, namespace: str, *, is_crossing: bool = False) -> str:
+    fixed = ctx.engine.settings.namespace
+    if not fixed or is_crossing:
+        return namespace
+    if namespace and names.fold_name(namespace) != names.fold_name(fixed):
+        raise Invalid(
+            f"namespace is {namespace[:80]!r}, but ENGRAM_NAMESPACE keeps this server to {fixed[:80]!r}",
+            hint="Leave namespace out; tools that have crossNamespace may go beyond it",
+        )
+    return fixed
 
 
 def others(who: Reach, scope: Scope) -> Filter:

@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-import re
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from engram.engine import access, index, models, places
+from engram.engine import access, candidates, index, places
+from engram.engine.candidates import Extras, Question, Wait
 from engram.engine.prepare import kind, topic_key
-from engram.errors import EngramError, Invalid, Unavailable
-from engram.model import KIND_PROMPT, Memory, QueryTerm, Role, Span
-from engram.rules import analyse, chunk, ids, rank
+from engram.errors import Invalid
+from engram.model import KIND_PROMPT, Memory, Role, Span
+from engram.rules import ids, rank
 from engram.rules.preview import preview
 from engram.store import chunks, libraries
 from engram.store import memories as rows
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from engram.embed import Embedder
     from engram.engine.access import Reach
-    from engram.engine.context import Context, Engine
-    from engram.store.base import Facets, Filter, Tx
+    from engram.engine.context import Context
+    from engram.store.base import Filter, Tx
     from engram.store.chunks import Chunk, Unembedded
-
-WORD_CANDIDATES = 300
-VECTOR_CANDIDATES = 100
-TERMS_DF_MAX = 20_000
-MADE_MAX = 64  # vectors that a search makes of what has none yet
-MADE_S_MAX = 0.3
-SMALL_LIBRARY = 2_000  # memories up to which word frequencies are counted anew each time
-log = logging.getLogger(__name__)
-_NAME = re.compile(r"(?<=[\w,;:)] )[^\W\d_a-z][\w'’-]+")  # a capitalised word that does not begin a sentence
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """A query, analysed."""
-
-    text: str
-    terms: tuple[QueryTerm, ...]
-    names: frozenset[str]  # folded proper names
-    embedder: Embedder  # the one that made the vector, and makes all others that it is compared with
-    vector: np.ndarray | None
-    words_only: str = ""  # why there is no vector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +48,6 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Extras:
-    """Vectors that a search made itself, not stored yet."""
-
-    vectors: dict[int, tuple[Facets, np.ndarray]] = field(default_factory=dict)
-    is_done: bool = False
-
-
 def search(ctx: Context, query: str, *, project: str = "", scope: str = "", type_: str = "", limit: int = 10) -> Found:
     """The memories that answer a query, best first.
 
@@ -97,70 +63,26 @@ def search(ctx: Context, query: str, *, project: str = "", scope: str = "", type
         Conflict: a project name that several libraries have.
     """
     types = (kind(type_, may_be_prompt=True),) if type_ else ()
-    question = ask(ctx.engine, query)
-    extras = Extras(is_done=question.vector is None)
-    while True:
-        with ctx.engine.store.reading() as tx:
-            choice = models.current(tx)
-            is_switched = choice.model_id != question.embedder.model_id
-            who = access.reach(tx, ctx)
-            covered = places.read_scope(tx, ctx, who, project=project, scope=scope, types=types)
-            if types == (KIND_PROMPT,):
-                covered = replace(covered, where=places.prompts(who), can_widen=False)
-            waiting = [] if extras.is_done or is_switched else _waiting(tx, who, covered)
-            if not waiting and not is_switched:
-                return _found(tx, who, covered, question, extras, limit)
-        if is_switched:
-            models.follow(ctx.engine, choice)
-            question = ask(ctx.engine, query)
-            extras = Extras(is_done=question.vector is None)
-            continue
-        extras = make_vectors(ctx.engine, question.embedder, waiting)  # outside the transaction, then once more
 
+    def look(tx: Tx, question: Question, extras: Extras) -> Found | Wait:
+        who = access.reach(tx, ctx)
+        covered = places.read_scope(tx, ctx, who, project=project, scope=scope, types=types)
+        if types == (KIND_PROMPT,):
+            covered = replace(covered, where=places.prompts(who), can_widen=False)
+        waiting = [] if extras.is_done else _waiting(tx, who, covered)
+        return Wait(waiting) if waiting else _found(tx, who, covered, question, extras, limit)
 
-def ask(engine: Engine, query: str) -> Question:
-    """Analyse a query; the model is asked if it can read it and comes in time."""
-    terms = tuple(analyse.query_terms(query))
-    names = frozenset(analyse.fold(word) for word in _NAME.findall(query))
-    embedder, vector, reason = engine.embedder, None, ""
-    if embedder.can_read(query):
-        try:
-            vector = embedder.embed_query(query)
-        except Unavailable as error:
-            reason = str(error)
-    elif query.strip():
-        reason = "the model can't read this query"
-    return Question(text=query, terms=terms, names=names, embedder=embedder, vector=vector, words_only=reason)
+    return candidates.answer(ctx.engine, query, look)
 
 
 def _waiting(tx: Tx, who: Reach, covered: places.Scope) -> list[Unembedded]:
     """What has no vector yet of the scope, and then of the projects that may be looked at next."""
-    waiting = chunks.unembedded_in(tx, covered.where, MADE_MAX)
-    if covered.can_widen and len(waiting) < MADE_MAX:
+    waiting = chunks.unembedded_in(tx, covered.where, candidates.MADE_MAX)
+    if covered.can_widen and len(waiting) < candidates.MADE_MAX:
         known = {item.chunk_id for item in waiting}
-        rest = chunks.unembedded_in(tx, places.others(who, covered), MADE_MAX - len(waiting))
+        rest = chunks.unembedded_in(tx, places.others(who, covered), candidates.MADE_MAX - len(waiting))
         waiting += [item for item in rest if item.chunk_id not in known]
     return waiting
-
-
-def make_vectors(engine: Engine, embedder: Embedder, waiting: list[Unembedded]) -> Extras:
-    """Vectors of chunks that have none, for at most MADE_S_MAX; the worker stores them."""
-    extras = Extras(is_done=True)
-    until = time.monotonic() + MADE_S_MAX
-    for item in waiting:
-        if time.monotonic() > until:
-            break
-        try:
-            vector = index.embed(embedder, item)
-        except EngramError:
-            break  # the model went: what is left is found by its words
-        except Exception:  # one bad text must not fail the search of all others
-            log.exception("a chunk could not be embedded", extra={"chunk_id": item.chunk_id})
-        else:
-            if vector is not None:
-                extras.vectors[item.chunk_id] = (item.facets, vector)
-    engine.worker.keep(embedder.model_id, [(chunk_id, vector) for chunk_id, (_, vector) in extras.vectors.items()])
-    return extras
 
 
 def _found(tx: Tx, who: Reach, covered: places.Scope, question: Question, extras: Extras, limit: int) -> Found:
@@ -209,97 +131,10 @@ def _named(tx: Tx, who: Reach, covered: places.Scope, text: str) -> list[Memory]
     return rows.topics(tx, covered.where, topic_key(text), 3)
 
 
-def frequencies(tx: Tx, who: Reach, where: Filter, terms: tuple[QueryTerm, ...]) -> tuple[list[int], int]:
-    """Document frequency of each term in the filter's libraries, and how many memories they hold."""
-    library_ids = where.library_ids
-    count = sum(who.libraries[library_id][0].live for library_id in library_ids if library_id in who.libraries)
-    cache = tx.store.frequencies
-    found: list[int] = []
-    for term in terms:
-        key = ("p:" if term.is_prefix else "") + term.text
-        known = cache.get(library_ids, key) if count > SMALL_LIBRARY else None
-        if known is None:
-            known = tx.count_words(library_ids, term)
-            cache.put(library_ids, key, known)
-        found.append(known)
-    return found, max(count, 1)
-
-
 def _run(tx: Tx, who: Reach, where: Filter, question: Question, extras: Extras) -> list[tuple[rank.Scored, Chunk]]:
     """The ranked best chunk of each memory that the filter covers."""
-    if not where.places:
-        return []
-    dfs, count = frequencies(tx, who, where, question.terms)
-    # A joined word that nobody wrote so is asked for by its parts alone.
-    asked = [i for i, term in enumerate(question.terms) if dfs[i] or not term.is_compound]
-    terms, dfs = tuple(question.terms[i] for i in asked), [dfs[i] for i in asked]
-    idfs = [rank.idf(df, count) for df in dfs]
-    word_ids = _by_words(tx, where, terms, dfs, idfs)
-    cosines = _by_vectors(tx, where, question, extras, word_ids)
-    library_ids = set(where.library_ids)
-    found = {
-        chunk_id: item
-        for chunk_id, item in chunks.candidates(tx, list(dict.fromkeys([*word_ids, *cosines]))).items()
-        if item.library_id in library_ids  # whatever an index says, no other library is shown
-    }
-    similarities = rank.closeness(question.embedder.curve, cosines)
-    candidates = [
-        rank.Candidate(
-            chunk_id=item.id,
-            memory_id=item.memory_id,
-            terms=item.terms,
-            length=item.length,
-            similarity=similarities.get(item.id),
-            age_ms=tx.now - item.at,
-            is_code=bool(item.flags & chunk.IS_CODE),
-            is_superseded=item.archived_why is not None,
-        )
-        for item in found.values()
-    ]
-    known = {term.text for term, df in zip(terms, dfs, strict=True) if df}
-    scored = rank.rank(
-        candidates,
-        terms,
-        idfs,
-        count=count,
-        has_unknown_names=bool(question.names) and not question.names & known,
-    )
-    return [(item, found[item.chunk_id]) for item in scored]
-
-
-def _by_words(tx: Tx, where: Filter, terms: tuple[QueryTerm, ...], dfs: list[int], idfs: list[float]) -> list[int]:
-    """Candidates by words: the rarest terms, while their frequencies stay affordable; two at least."""
-    order = sorted((i for i in range(len(terms)) if dfs[i]), key=lambda i: (dfs[i], i))
-    chosen: list[int] = []
-    total = 0
-    for i in order:
-        total += dfs[i]
-        if len(chosen) >= 2 and total > TERMS_DF_MAX:
-            break
-        chosen.append(i)
-    if not chosen:
-        return []
-    return tx.words(where, [terms[i] for i in chosen], [idfs[i] for i in chosen], WORD_CANDIDATES)
-
-
-def _by_vectors(tx: Tx, where: Filter, question: Question, extras: Extras, word_ids: list[int]) -> dict[int, float]:
-    """Chunk id -> cosine of the nearest chunks, and the true one of every candidate that words brought."""
-    if question.vector is None:
-        return {}
-    cosines = {
-        chunk_id: float(vector @ question.vector)
-        for chunk_id, (facets, vector) in extras.vectors.items()
-        if where.covers(facets)
-    }
-    model = chunks.model_id(tx, question.embedder.model_id)
-    if model is None:
-        return cosines
-    near = tx.nearest(where, model=model, query=question.vector, limit=VECTOR_CANDIDATES)
-    cosines |= dict(near)
-    rest = [chunk_id for chunk_id in word_ids if chunk_id not in cosines]
-    if rest:
-        cosines |= tx.cosines(where, rest, model=model, query=question.vector)
-    return cosines
+    gathered = candidates.gather(tx, who, where, question, extras)
+    return [(item, gathered.chunks[item.chunk_id]) for item in candidates.scored(tx, gathered, question)]
 
 
 def _hits(

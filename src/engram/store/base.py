@@ -49,10 +49,20 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What a query covers: any of the places, and any of the kinds or memory types if given."""
+    """What a query covers: any of the places; if given, any of the kinds or memory types, of the memory types alone,
+    of the sources, of the tags. The indexes know all but sources and tags (``is_narrow``).
+    """
 
     places: tuple[Place, ...]
-    types: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()  # kinds or memory types
+    memory_types: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # folded
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it asks for what only the memories' rows tell."""
+        return bool(self.sources or self.tags)
 
     @property
     def library_ids(self) -> tuple[str, ...]:
@@ -60,13 +70,15 @@ class Filter:
         return tuple(sorted({place.library_id for place in self.places}))
 
     def covers(self, facets: Facets) -> bool:
-        """Whether a chunk with these facets is covered: for what is not in the indexes yet."""
+        """Whether a chunk with these facets is covered, sources and tags aside: for what is not in the indexes yet."""
         is_inside = any(
             place.library_id == facets.library_id
             and place.place == facets.place
             and place.namespace_id in ("", facets.namespace_id)
             for place in self.places
         )
+        if self.memory_types and facets.memory_type not in self.memory_types:
+            return False
         return is_inside and (not self.types or facets.kind in self.types or facets.memory_type in self.types)
 
 
@@ -101,13 +113,14 @@ class Compacted:
     notes: tuple[str, ...] = ()  # what it may not do here
 
 
-def scope_terms(where: Filter) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
-    """The filter as scope terms: (any of these conjunctions, and any of these terms)."""
+def scope_terms(where: Filter) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
+    """The filter as scope terms: (any of these conjunctions, and of each of these groups any term)."""
     places = tuple(
         (f"n:{p.namespace_id}" if p.namespace_id else f"l:{p.library_id}", f"s:{p.place}") for p in where.places
     )
     types = tuple(term for value in where.types for term in (f"k:{value}", f"t:{value}"))
-    return places, types
+    memory_types = tuple(f"t:{value}" for value in where.memory_types)
+    return places, tuple(group for group in (types, memory_types) if group)
 
 
 def expand(sql: str, params: dict[str, Any]) -> tuple[str, dict[str, Any]]:

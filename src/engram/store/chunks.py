@@ -42,6 +42,13 @@ class Chunk(NamedTuple):
     terms: str  # packed
     at: int  # when it happened, else when it was saved
     archived_why: str | None
+    valid_from: int | None
+    valid_to: int | None
+
+    def is_past(self, now: int) -> bool:
+        """Whether something holds in its place, or it does not hold now."""
+        begins_later = self.valid_from is not None and self.valid_from > now
+        return self.archived_why is not None or begins_later or (self.valid_to is not None and self.valid_to <= now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +139,43 @@ def candidates(tx: Tx, chunk_ids: Sequence[int]) -> dict[int, Chunk]:
     rows = tx.all(
         """
         select c.id, c.library_id, c.memory_id, c.first_char, c.last_char, c.length, c.flags, c.terms,
-            coalesce(m.event_at, m.created_at), m.archived_why
+            coalesce(m.event_at, m.created_at), m.archived_why, m.valid_from, m.valid_to
         from chunk c join memory m on m.library_id = c.library_id and m.id = c.memory_id
         where c.id in :ids and (m.archived_why is null or m.archived_why = 'superseded')
         """,
         ids=list(chunk_ids),
     )
     return {row[0]: Chunk(*row) for row in rows}
+
+
+def covered(tx: Tx, where: Filter, limit: int) -> list[int]:
+    """Chunks that the filter covers, sources and tags included; in no order."""
+    condition, params = place_condition(where)
+    rows = tx.all(
+        f"""
+        select c.id from memory m join chunk c on c.library_id = m.library_id and c.memory_id = m.id
+        where {condition} and (m.archived_why is null or m.archived_why = 'superseded') limit :limit
+        """,
+        limit=limit,
+        **params,
+    )
+    return [row[0] for row in rows]
+
+
+def kept(tx: Tx, where: Filter, chunk_ids: Sequence[int]) -> set[int]:
+    """Those of the chunks that the filter covers, sources and tags included."""
+    if not chunk_ids:
+        return set()
+    condition, params = place_condition(where)
+    rows = tx.all(
+        f"""
+        select c.id from chunk c join memory m on m.library_id = c.library_id and m.id = c.memory_id
+        where c.id in :ids and {condition}
+        """,
+        ids=list(chunk_ids),
+        **params,
+    )
+    return {row[0] for row in rows}
 
 
 _UNEMBEDDED = """

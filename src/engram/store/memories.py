@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from engram.model import Memory, Version
+from engram.store import links
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,7 +178,8 @@ def move_usage(tx: Tx, memory: Memory, *, was: Memory) -> None:
         was=was.library_id,
         id=was.id,
     )
-    for table in ("usage", "tag", "chunk"):
+    links.move(tx, memory, was=was)
+    for table in ("usage", "tag", "chunk", "uncompared"):
         tx.run(
             f"update {table} set library_id = :library_id where library_id = :was and memory_id = :id",
             library_id=memory.library_id,
@@ -216,6 +218,15 @@ def place_condition(where: Filter) -> tuple[str, dict[str, Any]]:
     if where.types:
         params["types"] = list(where.types)
         condition += " and (m.kind in :types or m.memory_type in :types)"
+    for name, values in (("memory_type", where.memory_types), ("source", where.sources)):
+        if values:
+            params[f"{name}s"] = list(values)
+            condition += f" and m.{name} in :{name}s"
+    if where.tags:
+        params["tags"] = list(where.tags)
+        condition += """ and exists (
+            select 1 from tag t where t.library_id = m.library_id and t.memory_id = m.id and t.folded in :tags
+        )"""
     return condition, params
 
 
@@ -445,3 +456,16 @@ def namespace_name(tx: Tx, memory: Memory) -> str:
         id=memory.namespace_id,
     )
     return name
+
+
+def wait_for_comparing(tx: Tx, *, library_id: str, memory_id: str) -> None:
+    """Note that a memory has not been compared with its neighbours yet."""
+    tx.run(
+        """
+        insert into uncompared (library_id, memory_id, since) values (:library_id, :memory_id, :now)
+        on conflict (library_id, memory_id) do nothing
+        """,
+        library_id=library_id,
+        memory_id=memory_id,
+        now=tx.now,
+    )

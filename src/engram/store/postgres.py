@@ -364,9 +364,10 @@ def _scope_term(part: str) -> str:
 
 
 def _scope(where: Filter) -> str:
-    places, types = scope_terms(where)
+    places, groups = scope_terms(where)
     text = " | ".join("(" + " & ".join(_lexeme(_scope_term(part)) for part in place) + ")" for place in places)
-    return f"({text})" + (f" & ({' | '.join(_lexeme(_scope_term(part)) for part in types)})" if types else "")
+    either = [f" & ({' | '.join(_lexeme(_scope_term(part)) for part in types)})" for types in groups]
+    return f"({text}){''.join(either)}"
 
 
 def _vector_scope(where: Filter) -> tuple[str, dict[str, Any]]:
@@ -383,6 +384,9 @@ def _vector_scope(where: Filter) -> tuple[str, dict[str, Any]]:
     if where.types:
         params["types"] = list(where.types)
         condition += " and (kind in :types or memory_type in :types)"
+    if where.memory_types:
+        params["memory_types"] = list(where.memory_types)
+        condition += " and memory_type in :memory_types"
     return condition, params
 
 

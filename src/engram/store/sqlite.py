@@ -468,9 +468,9 @@ def _term(term: QueryTerm) -> str:
 
 
 def _scope(where: Filter) -> str:
-    places, types = scope_terms(where)
+    places, groups = scope_terms(where)
     text = " OR ".join("(" + " AND ".join(_quoted(part) for part in place) + ")" for place in places)
     scope = f"{{scope}}: ({text})"
-    if types:
+    for types in groups:
         scope += f" AND {{scope}}: ({' OR '.join(_quoted(part) for part in types)})"
     return scope

@@ -121,6 +121,8 @@ class Matrix:
         if where.types:
             codes = [self._codes.get(value, -1) for value in where.types]
             covered &= np.isin(facets[:, 2], codes) | np.isin(facets[:, 3], codes)
+        if where.memory_types:
+            covered &= np.isin(facets[:, 3], [self._codes.get(value, -1) for value in where.memory_types])
         return covered & live
 
     def _prefilter(self, rows: NDArray[np.intp], query: NDArray[np.float32]) -> NDArray[np.intp]:

@@ -103,10 +103,9 @@ def _serve(arguments: list[str]) -> int:
 
     from engram import settings as configuration  # noqa: PLC0415
     from engram.surfaces import mcp  # noqa: PLC0415 - as above
-    from engram.tools import mem, registry  # noqa: PLC0415
+    from engram.tools import families, registry  # noqa: PLC0415
     from engram.tools.instructions import instructions  # noqa: PLC0415
 
-    assert mem.mem_save  # noqa: S101 - the module registers its tools
     settings = configuration.read(os.environ)
     if project:
         settings = replace(settings, project=project)
@@ -115,6 +114,7 @@ def _serve(arguments: list[str]) -> int:
             "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
             hint="Ask the operator for a token: `engram user add NAME` prints one",
         )
+    families.load(wanted or settings.tools)
     tools = registry.select(wanted or settings.tools)
     folder = working_folder()
 

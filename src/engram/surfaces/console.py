@@ -17,7 +17,7 @@ from engram import __version__, app
 from engram import settings as configuration
 from engram.errors import Invalid
 from engram.surfaces.cli import EXIT_STATUS, working_folder
-from engram.tools import mem, registry
+from engram.tools import families, registry
 
 FINISH_S = 2.0  # a command makes the vectors of its own rows before it ends, at most so long
 CLIENT = "cli"
@@ -82,6 +82,7 @@ def open_app() -> Generator[app.App]:
 
 def call_tool(tool: str, arguments: dict[str, Any], *, is_json: bool = False) -> int:
     """Run a tool and print its answer."""
+    families.load(tool)
     found = registry.TOOLS.get(tool)
     if found is None:
         raise Invalid(f"there is no tool {tool[:80]!r}", hint=f"Tools: {', '.join(sorted(registry.TOOLS))}")
@@ -157,6 +158,3 @@ def decoded(raw: bytes, where: str) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Invalid(f"{where} is not UTF-8 text", hint="Convert it first; nothing was saved") from error
-
-
-assert mem.mem_save  # noqa: S101 - the module registers its tools

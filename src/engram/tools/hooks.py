@@ -1,0 +1,1 @@
+"""The neural family: plugins and webhooks."""

@@ -1,0 +1,1 @@
+"""The neural family: the model and the index."""

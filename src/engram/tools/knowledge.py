@@ -1,0 +1,1 @@
+"""The neural family: storing, recalling and counting."""

@@ -1,0 +1,1 @@
+"""The neural family: reflection tasks and insights."""
