@@ -49,9 +49,9 @@ def _command(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    from engram.surfaces import commands, console, projects, upkeep  # noqa: PLC0415 - more than --version may take
+    from engram.surfaces import commands, console, doctor, projects, upkeep  # noqa: PLC0415 - more than --version may take
 
-    assert commands.save and projects.merge and upkeep.doctor  # noqa: S101, PT018 - the modules register their commands
+    assert commands.save and projects.merge and upkeep.compact and doctor.doctor  # noqa: S101, PT018 - the modules register their commands
     return console.run(arguments)
 
 

