@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from engram.engine import doctor, models, users
 from engram.engine.context import Context, Engine
 from engram.engine.worker import Worker
-from engram.errors import Conflict, EngramError, Invalid, Unavailable
+from engram.errors import Conflict, EngramError, Unavailable
 from engram.store import settings as facts
 from engram.tools import registry
 
@@ -174,11 +174,7 @@ class App:
             with self.store.reading() as tx:
                 self.context.actor_id = users.local_actor_id(tx)
             return
-        if not self.settings.token:
-            raise Invalid(
-                "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
-                hint="Ask the operator for a token: `engram user add NAME` prints one",
-            )
+        self.settings.require_token()
         token = users.sign_in(self.store, self.settings.token)
         self.context.actor_id, self.context.token_id = token.actor_id, token.id
 

@@ -69,6 +69,18 @@ class Settings:
     key_file: Path | None = None
     """The server key; None: ``key`` in the data folder."""
 
+    def require_token(self) -> None:
+        """Refuse a PostgreSQL database without a token.
+
+        Raises:
+            Invalid: nobody is named as caller.
+        """
+        if self.database_url and not self.token:
+            raise Invalid(
+                "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
+                hint="Ask the operator for a token: `engram user add NAME` prints one",
+            )
+
     @property
     def database_file(self) -> Path:
         """The SQLite file."""

@@ -107,7 +107,7 @@ def test_projects_are_listed_merged_and_taken_apart_again(tmp_path: Path) -> Non
 
 def test_json_is_printed_on_request(tmp_path: Path) -> None:
     """By every command that prints data."""
-    assert "text" in json.loads(ok(tmp_path, "save", "T", "text", "--json"))
+    assert json.loads(ok(tmp_path, "save", "T", "text", "--json"))["what"] == "new"
     for arguments in (
         ("search", "text"),
         ("get", "1"),
@@ -225,7 +225,7 @@ def test_errors_have_a_status_and_say_what_to_do(tmp_path: Path, arguments: tupl
     """On stderr, one line; nothing on stdout."""
     done = engram(tmp_path, *arguments)
     assert (done.returncode, done.stdout) == (status, b"")
-    assert done.stderr.decode().startswith("engram: ")
+    assert done.stderr.decode().startswith('{"error": ' if "--json" in arguments else "engram: ")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

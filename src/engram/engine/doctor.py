@@ -100,8 +100,7 @@ def check_files(settings: Settings, environment: Mapping[str, str]) -> list[Chec
 def _environment(environment: Mapping[str, str]) -> Check:
     unknown = sorted(name for name in environment if name.startswith("ENGRAM_") and name not in NAMES)
     if not unknown:
-        count = sum(name in NAMES for name in environment)
-        return Check(name="settings", state=OK, detail=f"{count} variables ENGRAM_* are set, each is known")
+        return Check(name="settings", state=OK, detail="every variable ENGRAM_* that is set is known")
     meant = names.closest(unknown[0], NAMES, most=1)
     hint = f"Did you mean {meant[0]}?" if meant else "Unset it"
     return Check(name="settings", state=WARN, detail=f"nothing reads {', '.join(unknown)}", hint=hint)
@@ -240,7 +239,7 @@ def _seals(tx: Tx, tell: Tell) -> list[Check]:
     if wrong:
         detail = f"memories were added to or taken from {', '.join(wrong)} outside Engram"
         return [*checks, Check(name="totals", state=FAIL, detail=detail, hint=hint)]
-    return [*checks, Check(name="totals", state=OK, detail=f"{sum(live.values())} memories in use, as many as counted")]
+    return [*checks, Check(name="totals", state=OK, detail=f"memories in use: {sum(live.values())}, as many as counted")]
 
 
 def _index(tx: Tx) -> list[Check]:

@@ -14,10 +14,10 @@ from engram.engine import doctor as verbs
 from engram.engine import models
 from engram.engine.doctor import FAIL, OK, Check
 from engram.errors import EngramError
-from engram.surfaces.console import Json, parser, print_json, progress
+from engram.surfaces.console import DATABASE, Json, parser, print_json, progress
 
 
-@parser.command
+@parser.command(group=DATABASE)
 def doctor(
     *,
     fix: Annotated[
@@ -25,7 +25,10 @@ def doctor(
     ] = False,
     json: Json = False,
 ) -> int:
-    """Look at settings, folder, database, index, model, and who uses it. Without --fix nothing is changed."""
+    """Look at settings, folder, database, index, model, and who uses it. Without --fix nothing is changed.
+
+    Examples: `engram doctor` · `engram doctor --fix`
+    """
     settings = configuration.read(os.environ)
     mended = _mend(settings) if fix else []
     checks = [*verbs.check_files(settings, os.environ), *_database(settings)]

@@ -16,19 +16,28 @@ from engram import settings as configuration
 from engram.embed import catalogue
 from engram.engine import compacting, models, users
 from engram.store import health
-from engram.surfaces.console import FINISH_S, Json, open_app, parser, print_json, progress, unmarked
+from engram.surfaces.console import DATABASE, FINISH_S, Json, open_app, parser, print_json, progress, unmarked
 
 SHOWN_S = 0.5  # how often a progress bar is brought up to date
 
-user_parser = Parser(name="user", help="People who may use a shared database.")
+user_parser = Parser(name="user", help="People who may use a shared database.", group=DATABASE)
 parser.command(user_parser)
-model_parser = Parser(name="model", help="The embedding model of the database.")
+model_parser = Parser(name="model", help="The embedding model of the database.", group=DATABASE)
 parser.command(model_parser)
 
 
 @user_parser.command
-def add(name: str, /, *, email: str = "", json: Json = False) -> int:
-    """Make a user with a Personal library and print a token, once. The first user is operator."""
+def add(
+    name: Annotated[str, Parameter(help="Name of the person.")],
+    /,
+    *,
+    email: Annotated[str, Parameter(help="E-mail, by which groups know them; once in a database.")] = "",
+    json: Json = False,
+) -> int:
+    """Make a user with a Personal library and print a token, once. The first user is operator.
+
+    Example: `engram user add Ada --email ada@example.org`
+    """
     store = app.open_store(configuration.read(os.environ))
     try:
         added = users.add(store, unmarked(name), email=email)
@@ -43,7 +52,10 @@ def add(name: str, /, *, email: str = "", json: Json = False) -> int:
 
 @model_parser.command(name="list")
 def list_models(*, json: Json = False) -> int:
-    """Print the models: which is current, which are installed, how many chunks have a vector or wait for one."""
+    """Print the models: which is current, which are installed, how many chunks have a vector or wait for one.
+
+    Example: `engram model list`
+    """
     with open_app() as opened:
         found = models.listed(opened.context)
     if json:
@@ -58,14 +70,17 @@ def list_models(*, json: Json = False) -> int:
 
 @model_parser.command
 def use(
-    name: str,
+    name: Annotated[str, Parameter(help="bge-small, minilm, multilingual, or a name that the server at --url knows.")],
     /,
     *,
     url: Annotated[str, Parameter(help="OpenAI-compatible server; default for other names: ENGRAM_EMBED_URL.")] = "",
     wait: Annotated[bool, Parameter(negative=(), help="Wait for all vectors without a terminal too.")] = False,
     json: Json = False,
 ) -> int:
-    """Switch the database to another embedding model. What it has no vectors for is embedded in the background."""
+    """Switch the database to another embedding model. What it has no vectors for is embedded in the background.
+
+    Example: `engram model use multilingual`
+    """
     name = unmarked(name)
     with open_app() as opened:
         if not url and name not in catalogue.LOCAL:
@@ -105,27 +120,40 @@ def _left(opened: app.App) -> int:
         return health.waiting(tx)
 
 
-@parser.command
-def migrate(*, database_url: str = "") -> int:
-    """Bring the database's schema up to date."""
+@parser.command(group=DATABASE)
+def migrate(
+    *,
+    database_url: Annotated[str, Parameter(help="PostgreSQL as its owner; default: ENGRAM_DATABASE_URL.")] = "",
+    json: Json = False,
+) -> int:
+    """Bring the database's schema up to date.
+
+    Example: `engram migrate`
+    """
     settings = configuration.read(os.environ)
     if database_url:
         settings = replace(settings, database_url=database_url)
     store, ran = app.open_and_migrate(settings)
     try:
-        print(f"{store.describe()}: {ran} migrations ran, schema version {store.version()}")
+        if json:
+            print_json({"database": store.describe(), "ran": ran, "version": store.version()})
+        else:
+            print(f"{store.describe()}: {ran} migrations ran, schema version {store.version()}")
     finally:
         store.close()
     return 0
 
 
-@parser.command
+@parser.command(group=DATABASE)
 def compact(
     *,
     vacuum: Annotated[bool, Parameter(negative=(), help="Also write the database anew: gives space back.")] = False,
     json: Json = False,
 ) -> int:
-    """Clean the database's files of what was erased; others may go on using it."""
+    """Clean the database's files of what was erased; others may go on using it.
+
+    Examples: `engram compact` · `engram compact --vacuum`
+    """
     store = app.open_store(configuration.read(os.environ))
     try:
         with progress("Compacting") as tell:
