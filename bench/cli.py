@@ -62,6 +62,11 @@ def _block(command: tuple[str, ...]) -> str:
     return f"```text\n{text}\n```\n"
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
     print(PAGE)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from engram import __version__
 from engram.errors import EngramError, Invalid, Unavailable
 
+TYPE_CHECKING = False  # the one of `typing`, and `pathlib`, would double the time of --version
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 EXIT_STATUS = {"invalid": 2, "access_denied": 3, "not_found": 4, "conflict": 5, "unavailable": 6}
 
@@ -76,6 +76,8 @@ def _internal(error: Exception) -> int:
 
 def working_folder() -> Path | None:
     """Where the caller works; None where that folder is gone."""
+    from pathlib import Path  # noqa: PLC0415 - not for --version
+
     try:
         return Path.cwd()
     except OSError:
