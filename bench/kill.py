@@ -84,6 +84,7 @@ def run(settings: Settings, folder: Path, *, processes: int, each: int, kill_eve
     }
     began = time.monotonic()
     running = {log: start(log) for log in logs}
+    size = dict.fromkeys(logs, 0)  # of each log when its child was started
     dice, kills, last = random.Random(7), 0, began
     while running:
         time.sleep(0.02)
@@ -95,10 +96,13 @@ def run(settings: Settings, folder: Path, *, processes: int, each: int, kill_eve
                 elif len(acknowledged(log)) >= each:
                     del running[log]
                 else:
+                    size[log] = log.stat().st_size
                     running[log] = start(log)
-        if running and time.monotonic() - last >= kill_every_s:
+        # Only one that is at work: where starting takes longer than the pause, none would ever save anything.
+        at_work = [log for log in sorted(running) if log.stat().st_size > size[log]]
+        if at_work and time.monotonic() - last >= kill_every_s:
             last = time.monotonic()
-            victim = dice.choice(sorted(running))
+            victim = dice.choice(at_work)
             running[victim].send_signal(signal.SIGKILL)
             running[victim].wait()
             kills += 1

@@ -16,6 +16,11 @@ def page() -> str:
     return HEAD + registry.markdown(registry.TOOLS.values())
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Write the page."""
     PAGE.write_text(page(), encoding="utf-8")
     print(PAGE)
+
+
+if __name__ == "__main__":
+    main()

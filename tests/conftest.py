@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psycopg
@@ -192,3 +192,18 @@ def grant(tx: Tx, library: Library, other: Context, role: Role) -> None:
         " values (:l, :g, :role, :by, 0, :seal)",
         l=library.id, g=library.id, role=int(role), by="x", seal=seal,
     )  # fmt: skip
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
+    """Settings of a database that child processes open by themselves."""
+    if request.param == "sqlite":
+        yield Settings(data_dir=tmp_path / "data", project="shop")
+        return
+    server: Server = request.getfixturevalue("server")
+    found = Settings(data_dir=tmp_path / "data", database_url=server.fresh(), project="shop")
+    store = composition.open_store(found)
+    token = users.add(store, "Ada", email="").token
+    store.close()
+    yield replace(found, token=token)
+    server.drop(found.database_url)

@@ -57,6 +57,17 @@ PAINS: dict[str, tuple[str, ...]] = {
         "tests/rules/test_preview.py::test_a_preview_keeps_its_budget_and_its_line",
         "tests/rules/test_names.py::test_a_cut_never_parts_what_is_seen_as_one",
     ),
+    "go 29: a save from the command line is cut and reported as done": (
+        "tests/surfaces/test_cli.py::test_text_comes_from_a_file_or_standard_input_whole",
+    ),
+    "go 35: a network home corrupts the log, and health says ok": (
+        "tests/test_doctor.py::test_a_network_file_system_is_refused_before_anything_is_made",
+        "tests/store/test_mounts.py::test_the_longest_mount_point_tells_the_type",
+        "tests/test_doctor.py::test_rows_that_somebody_else_wrote_are_seen",
+    ),
+    "go 50: --help runs the command": (
+        "tests/surfaces/test_commands.py::test_help_never_has_an_effect",
+    ),
     "go 31: a topic's earlier text is destroyed": (
         f"{ENGINE}/test_remember.py::test_the_same_topic_key_revises_and_keeps_the_earlier_text",
     ),
@@ -93,6 +104,22 @@ PAINS: dict[str, tuple[str, ...]] = {
     ),
     "peers 25: punctuation breaks the query": (
         "tests/tools/test_fuzz.py::test_no_query_brings_an_error_but_the_contracts",
+    ),
+    "peers 5: a damaged database is served on": (
+        "tests/test_doctor.py::test_a_damaged_page_is_said_loudly_and_nothing_is_written_over",
+        "tests/test_doctor.py::test_what_is_no_database_is_refused_and_left_alone",
+        "tests/test_durability.py::test_every_acknowledged_save_is_found_after_kills",
+    ),
+    "peers 6: locked for days, and nobody knows by whom": (
+        "tests/test_doctor.py::test_who_uses_the_database_is_named",
+        "tests/test_durability.py::test_every_acknowledged_save_is_found_after_kills",
+    ),
+    "peers 8: an index that was not loaded is saved over the memories": (
+        "tests/test_doctor.py::test_lost_index_entries_are_seen_and_made_anew",
+        "tests/test_durability.py::test_every_acknowledged_save_is_found_after_kills",
+    ),
+    "peers 52: deleted text is still in the files": (
+        "tests/test_erasure.py::test_no_byte_is_left_of_what_was_erased",
     ),
     "peers 26: CJK finds nothing": (
         f"{ENGINE}/test_search.py::test_words_of_any_script_are_found",

@@ -8,23 +8,8 @@ from pathlib import Path
 import pytest
 from bench import kill
 
-from conftest import Server
 from engram import app as composition
-from engram.engine import users
 from engram.settings import Settings
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    """Settings of a database that every child process opens by itself."""
-    if request.param == "sqlite":
-        return Settings(data_dir=tmp_path / "data")
-    server: Server = request.getfixturevalue("server")
-    found = Settings(data_dir=tmp_path / "data", database_url=server.fresh())
-    store = composition.open_store(found)
-    token = users.add(store, "Ada", email="").token
-    store.close()
-    return replace(found, token=token)
 
 
 @pytest.mark.timeout(240)

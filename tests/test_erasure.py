@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +17,9 @@ import apsw
 import psycopg
 import pytest
 
-from conftest import Server
 from engram import app as composition
 from engram.app import App
-from engram.engine import lifecycle, merging, users
+from engram.engine import lifecycle, merging
 from engram.engine.context import Context
 from engram.errors import AccessDenied, Conflict, Invalid, NotFound
 from engram.rules import seal
@@ -34,21 +33,6 @@ assert mem.mem_save  # the module registers its tools
 WORD = "Zanzibarquux"  # its analysed forms begin with the lower-cased stem
 STEM = "zanzibarquu"
 KEPT = "Kilimanjaro"
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
-    """Settings of a database that child processes open too."""
-    if request.param == "sqlite":
-        yield Settings(data_dir=tmp_path / "data", project="shop")
-        return
-    server: Server = request.getfixturevalue("server")
-    found = Settings(data_dir=tmp_path / "data", database_url=server.fresh(), project="shop")
-    store = composition.open_store(found)
-    token = users.add(store, "Ada", email="").token
-    store.close()
-    yield replace(found, token=token)
-    server.drop(found.database_url)
 
 
 def engram(settings: Settings, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

@@ -19,6 +19,7 @@ ROWS = {
 LAZY = {
     ("surfaces/cli.py", "app"),
     ("surfaces/console.py", "app"),
+    ("surfaces/doctor.py", "app"),
     ("surfaces/upkeep.py", "app"),
     ("__main__.py", "surfaces"),
 }

@@ -9,13 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from bench.kill import environment
 
-from conftest import Server
 from engram import app as composition
 from engram.embed import PackagedEmbedder
 from engram.engine import users
@@ -76,19 +75,6 @@ class Child:
             assert self.process.stdin
             self.process.stdin.close()
             assert self.process.wait(timeout=30) == 0
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    """Settings of a database that every process opens by itself."""
-    found = Settings(data_dir=tmp_path / "data")
-    if request.param == "postgres":
-        server: Server = request.getfixturevalue("server")
-        found = replace(found, database_url=server.fresh())
-        store = composition.open_store(found)
-        found = replace(found, token=users.add(store, "Ada", email="").token)
-        store.close()
-    return found
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import apsw
+import psycopg
 import pytest
 
 from conftest import Server
@@ -67,6 +68,18 @@ def test_a_newer_database_is_refused_and_not_written(tmp_path: Path) -> None:
     with pytest.raises(Conflict, match=r"engram\.db"):
         composition.open_store(Settings(data_dir=tmp_path))
     assert digest(file) == before
+
+
+def test_a_newer_server_database_is_refused_and_not_written(server: Server, tmp_path: Path) -> None:
+    """On PostgreSQL too."""
+    settings = Settings(data_dir=tmp_path, database_url=server.fresh())
+    composition.open_store(settings).close()
+    with psycopg.connect(settings.database_url, autocommit=True) as connection:
+        connection.execute("insert into schema_version (number) values (9999)")
+        with pytest.raises(Conflict, match="schema version 9999"):
+            composition.open_store(settings)
+        assert connection.execute("select count(*) from library").fetchone() == (0,)
+    server.drop(settings.database_url)
 
 
 @pytest.mark.parametrize("content", [b"this is no database " * 100, b"SQLite format 3\x00" + b"\xff" * 5_000])

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from engram.engine import models, users
+from engram.engine import doctor, models, users
 from engram.engine.context import Context, Engine
 from engram.engine.worker import Worker
-from engram.errors import Conflict, EngramError, Invalid, Unavailable
+from engram.errors import Conflict, EngramError, Unavailable
 from engram.store import settings as facts
 from engram.tools import registry
 
@@ -28,17 +28,19 @@ CALLS_MAX = 4
 Result = TypeVar("Result")
 
 
-def open_store(settings: Settings, *, may_migrate: bool = True) -> Store:
+def open_store(settings: Settings, *, may_migrate: bool = True, may_be_damaged: bool = False) -> Store:
     """The database that the settings name, with its key and an up-to-date schema.
 
     Raises:
         Conflict: the schema is newer than this program, the key is another database's, the file another program's.
-        Unavailable: it can't be opened.
+        Unavailable: it can't be opened, or was found damaged.
     """
     store = _new_store(settings)
     found = store.check()
     if found == len(store.migrations()):
         store.key = _known_key(store, settings.key_path)
+        if not may_be_damaged:
+            doctor.require_whole(store)
         return store
     if store.dialect == "postgres" and not may_migrate:
         raise Unavailable(
@@ -51,7 +53,7 @@ def open_store(settings: Settings, *, may_migrate: bool = True) -> Store:
 
 def look_at_store(settings: Settings) -> Store:
     """The database as it is, without bringing its schema up to date: for who only looks."""
-    store = _new_store(settings)
+    store = _new_store(settings, is_only_read=True)
     store.check()
     store.key = _known_key(store, settings.key_path)
     return store
@@ -64,14 +66,14 @@ def open_and_migrate(settings: Settings) -> tuple[Store, int]:
     return store, migrate(store, settings)
 
 
-def _new_store(settings: Settings) -> Store:
+def _new_store(settings: Settings, *, is_only_read: bool = False) -> Store:
     if settings.database_url:
         from engram.store.postgres import PostgresStore  # noqa: PLC0415 - the driver is loaded where it is used
 
         return PostgresStore(settings.database_url)
     from engram.store.sqlite import SqliteStore  # noqa: PLC0415 - as above
 
-    return SqliteStore(settings.database_file)
+    return SqliteStore(settings.database_file, is_only_read=is_only_read)
 
 
 def migrate(store: Store, settings: Settings) -> int:
@@ -172,11 +174,7 @@ class App:
             with self.store.reading() as tx:
                 self.context.actor_id = users.local_actor_id(tx)
             return
-        if not self.settings.token:
-            raise Invalid(
-                "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
-                hint="Ask the operator for a token: `engram user add NAME` prints one",
-            )
+        self.settings.require_token()
         token = users.sign_in(self.store, self.settings.token)
         self.context.actor_id, self.context.token_id = token.actor_id, token.id
 

@@ -9,6 +9,16 @@ from pathlib import Path
 from engram.errors import Invalid
 from engram.model import BODY_CHARS_MAX, REFLECTION_TYPES
 
+# Every variable that any of our programs reads, those of later parts included.
+NAMES = (
+    "ENGRAM_DATA_DIR", "ENGRAM_DATABASE_URL", "ENGRAM_READ_DATABASE_URL", "ENGRAM_TOKEN", "ENGRAM_TOOLS",
+    "ENGRAM_LIBRARY", "ENGRAM_PROJECT", "ENGRAM_NAMESPACE", "ENGRAM_OTHER_PROJECTS", "ENGRAM_MAX_BODY",
+    "ENGRAM_REDACT_SECRETS", "ENGRAM_KEEP_DELETED_DAYS", "ENGRAM_REFLECTIONS", "ENGRAM_EMBED_URL",
+    "ENGRAM_EMBED_MODEL", "ENGRAM_EMBED_KEY", "ENGRAM_KEY_FILE", "ENGRAM_WEBHOOK_ALLOW", "ENGRAM_PLUGIN_MS",
+    "ENGRAM_CHAIN_RPC_URL", "ENGRAM_CHAIN_KEY_FILE", "ENGRAM_HOST", "ENGRAM_PORT", "ENGRAM_PUBLIC_URL",
+    "ENGRAM_TLS_CERT", "ENGRAM_TLS_KEY", "ENGRAM_TLS_PROXY", "ENGRAM_RATE", "ENGRAM_OIDC_ISSUER",
+    "ENGRAM_OIDC_CLIENT", "ENGRAM_OIDC_SECRET_FILE", "ENGRAM_TEST_DATABASE_URL",
+)  # fmt: skip
 _TRUE = {"true", "1", "yes", "on"}
 _FALSE = {"false", "0", "no", "off"}
 
@@ -70,6 +80,18 @@ class Settings:
 
     key_file: Path | None = None
     """The server key; None: ``key`` in the data folder."""
+
+    def require_token(self) -> None:
+        """Refuse a PostgreSQL database without a token.
+
+        Raises:
+            Invalid: nobody is named as caller.
+        """
+        if self.database_url and not self.token:
+            raise Invalid(
+                "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
+                hint="Ask the operator for a token: `engram user add NAME` prints one",
+            )
 
     @property
     def database_file(self) -> Path:

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from engram.engine import index, models
+from engram.engine import doctor, index, models
 from engram.engine.lease import LEASE_S, Lease
 from engram.errors import EngramError
 from engram.store import chunks
@@ -186,6 +186,7 @@ class Worker:
             return 0
         batch = self._take()
         if not is_waiting and not is_stale:
+            doctor.look_daily(self._engine.store)
             if self._lease.is_held and not self._is_paused:
                 self._lease.hold()  # others leave the work to the one that has the model loaded
             return self._poll_s if self._lease.is_held else ROUND_S

@@ -65,3 +65,14 @@ def _clock(tx: Tx) -> str:
 
 def _now(tx: Tx) -> dict[str, int]:
     return {"now": tx.now} if tx.store.dialect == "sqlite" else {}
+
+
+def holder(tx: Tx, kind: str, key: str) -> str:
+    """Who has the lease of a job now; empty where nobody has."""
+    found: str | None = tx.value(
+        f"select lease_by from job where kind = :kind and key = :key and lease_until > {_clock(tx)}",
+        kind=kind,
+        key=key,
+        **_now(tx),
+    )
+    return found or ""

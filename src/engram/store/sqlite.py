@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import stat
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 import apsw
 
 from engram.errors import Conflict, EngramError, Unavailable
+from engram.store import folders
 from engram.store.base import (
     GONE_KEPT,
     WORDS_DF_MAX,
@@ -52,9 +52,17 @@ class SqliteStore(Store):
 
     dialect: LiteralString = "sqlite"
 
-    def __init__(self, path: Path, *, clock: Callable[[], int] = now_ms) -> None:
+    def __init__(self, path: Path, *, clock: Callable[[], int] = now_ms, is_only_read: bool = False) -> None:
+        """A store at a path.
+
+        Args:
+            path: The file.
+            clock: Milliseconds UTC.
+            is_only_read: Change no byte of the file, not even by moving its log into it.
+        """
         super().__init__(clock=clock)
         self.path = path
+        self._is_only_read = is_only_read
         self._inode: tuple[int, int] | None = None
         self._lock = threading.Lock()
         self._readers: list[apsw.Connection] = []
@@ -119,6 +127,7 @@ class SqliteStore(Store):
             act()
 
     def version(self) -> int:
+        folders.require_usable(self.path)
         if not self.path.exists() or self.path.stat().st_size == 0:
             return 0
         with self.reading() as tx:
@@ -136,7 +145,7 @@ class SqliteStore(Store):
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise _unwritable(self.path.parent, error) from error
+            raise folders.unwritable(self.path.parent, error) from error
         yield  # begin immediate in apply() keeps others out; each step looks at the version again
 
     def apply(self, number: int, script: str, finish: Callable[[Tx], None] | None = None) -> None:
@@ -224,10 +233,16 @@ class SqliteStore(Store):
         flags = apsw.SQLITE_OPEN_READWRITE | (0 if readonly else apsw.SQLITE_OPEN_CREATE)
         is_new = not self.path.exists()
         try:
+            if self._is_only_read and not self.path.with_name(self.path.name + "-wal").exists():
+                # Nobody has it open: without a log no lock is needed, and none is left behind.
+                place = f"{self.path.absolute().as_uri()}?immutable=1"
+                return apsw.Connection(place, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
             connection = apsw.Connection(str(self.path), flags=flags)
         except apsw.CantOpenError as error:
-            raise _unwritable(self.path, error) from error
+            raise folders.unwritable(self.path, error) from error
         connection.set_busy_handler(_Patience())
+        if self._is_only_read:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         if is_new and not readonly:
             self.path.chmod(stat.S_IRUSR | stat.S_IWUSR)
         try:
@@ -439,16 +454,7 @@ def _translated(path: Path) -> Generator[None]:
             retry_after=60.0,
         ) from error
     except (apsw.ReadOnlyError, apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.PermissionsError) as error:
-        raise _unwritable(path, error) from error
-
-
-def _unwritable(path: Path, error: Exception) -> Unavailable:
-    reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    return Unavailable(
-        f"{path} can't be read or written: {reason}",
-        hint="Check free space and permissions, or set ENGRAM_DATA_DIR to another folder; nothing was saved",
-        retry_after=10.0,
-    )
+        raise folders.unwritable(path, error) from error
 
 
 @lru_cache(maxsize=256)

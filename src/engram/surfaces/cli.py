@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from engram import __version__
 from engram.errors import EngramError, Invalid, Unavailable
 
+TYPE_CHECKING = False  # the one of `typing`, and `pathlib`, would double the time of --version
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 EXIT_STATUS = {"invalid": 2, "access_denied": 3, "not_found": 4, "conflict": 5, "unavailable": 6}
 
@@ -34,8 +34,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _serve(list(arguments[1:])) if arguments and arguments[0] == "mcp" else _command(arguments)
     except EngramError as error:
-        print(f"engram: {error.line()}", file=sys.stderr)
-        return EXIT_STATUS.get(error.code, 1)
+        return _refused(error, is_json="--json" in arguments)
     except BrokenPipeError:  # the reader of our output went away
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - nothing may be flushed at exit
         return 141
@@ -49,10 +48,22 @@ def _command(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    from engram.surfaces import commands, console, projects, upkeep  # noqa: PLC0415 - more than --version may take
+    from engram.surfaces import agents, commands, console, doctor, projects, upkeep  # noqa: PLC0415 - more than --version may take
 
-    assert commands.save and projects.merge and upkeep.doctor  # noqa: S101, PT018 - the modules register their commands
+    assert agents.call and commands.save and projects.merge and upkeep.compact and doctor.doctor  # noqa: S101, PT018 - the modules register their commands
     return console.run(arguments)
+
+
+def _refused(error: EngramError, *, is_json: bool) -> int:
+    """Say what went wrong, on standard error: a line, or with --json an object."""
+    if is_json:
+        import json  # noqa: PLC0415 - for who asked for it
+
+        said = {"code": error.code, "message": str(error), "hint": error.hint}
+        print(json.dumps({"error": said}, ensure_ascii=False), file=sys.stderr)
+    else:
+        print(f"engram: {error.line()}", file=sys.stderr)
+    return EXIT_STATUS.get(error.code, 1)
 
 
 def _internal(error: Exception) -> int:
@@ -65,24 +76,33 @@ def _internal(error: Exception) -> int:
 
 def working_folder() -> Path | None:
     """Where the caller works; None where that folder is gone."""
+    from pathlib import Path  # noqa: PLC0415 - not for --version
+
     try:
         return Path.cwd()
     except OSError:
         return None
 
 
-def _served(arguments: list[str]) -> tuple[str, str]:
+def served(arguments: list[str]) -> tuple[str, str]:
     """The options of ``engram mcp``: its tools and its project."""
     import argparse  # noqa: PLC0415 - 2 ms that --version need not pay
 
     parser = argparse.ArgumentParser(
         prog="engram mcp",
-        description="Serve memory to an agent over stdio.",
+        description="Serve memory to an agent over stdio. You put this into the agent's settings; it starts it.",
+        epilog="Examples:  claude mcp add engram -- engram mcp      engram mcp --tools=mem,neural --project=shop",
         allow_abbrev=False,  # a shortened option would change its meaning with the next one that we add
         exit_on_error=False,
     )
-    parser.add_argument("--tools", default="", help="profiles (agent, admin, mem, all) and tool names, with commas")
-    parser.add_argument("--project", default="", help="project of every call that names none")
+    parser.add_argument(
+        "--tools",
+        default="",
+        help="profiles (agent, admin, mem, all) and tool names, with commas; default: ENGRAM_TOOLS, else mem",
+    )
+    parser.add_argument(
+        "--project", default="", help="project of every call that names none; default: found from the working folder"
+    )
     try:
         given, unknown = parser.parse_known_args(arguments)
     except argparse.ArgumentError as error:
@@ -94,7 +114,7 @@ def _served(arguments: list[str]) -> tuple[str, str]:
 
 def _serve(arguments: list[str]) -> int:
     """``engram mcp``: serve the tools on the standard streams."""
-    wanted, project = _served(arguments)
+    wanted, project = served(arguments)
 
     from engram.surfaces import wire  # noqa: PLC0415 - before anything can print
 
@@ -109,11 +129,7 @@ def _serve(arguments: list[str]) -> int:
     settings = configuration.read(os.environ)
     if project:
         settings = replace(settings, project=project)
-    if settings.database_url and not settings.token:  # told even where the server is down and nobody else would
-        raise Invalid(
-            "ENGRAM_TOKEN is not set; with PostgreSQL it says who calls",
-            hint="Ask the operator for a token: `engram user add NAME` prints one",
-        )
+    settings.require_token()  # told even where the server is down and nobody else would
     families.load(wanted or settings.tools)
     tools = registry.select(wanted or settings.tools)
     folder = working_folder()

@@ -11,28 +11,46 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App as Parser
-from cyclopts import CycloptsError, Parameter
+from cyclopts import CycloptsError, Group, Parameter
 
 from engram import __version__, app
 from engram import settings as configuration
 from engram.errors import Invalid
-from engram.surfaces.cli import EXIT_STATUS, working_folder
+from engram.surfaces.cli import working_folder
 from engram.tools import families, registry
 
 FINISH_S = 2.0  # a command makes the vectors of its own rows before it ends, at most so long
 CLIENT = "cli"
 MARK = "\0"
 
+MEMORIES = Group("Memories", sort_key=1)
+PROJECTS = Group("Projects", sort_key=2)
+AGENTS = Group("Agents and scripts", sort_key=3)
+DATABASE = Group("Database", sort_key=4)
+OPTIONS = Group("Options", sort_key=9)
+
+
+def _shown(default: object) -> str | None:
+    """A default that tells something: an empty text, a flag that is off and nothing at all do not."""
+    return str(default) if default not in ("", None, False) else None
+
+
 parser = Parser(
     name="engram",
-    help="Persistent memory for AI agents. `engram mcp` serves an agent; the other commands are for you.",
+    help=(
+        "Persistent memory for AI agents: what one session learned, the next one knows. "
+        'Try `engram save "We deploy on Tuesdays"`, then `engram search "when do we deploy"`. '
+        "`engram mcp` is what an agent starts. `engram COMMAND --help` has examples."
+    ),
     version=f"engram {__version__}",
     version_flags=["--version"],
     help_on_error=False,
     result_action="return_value",
+    default_parameter=Parameter(show_default=_shown),
+    group_commands=OPTIONS,
 )
 
-Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print JSON.")]
+Json = Annotated[bool, Parameter(name="--json", negative=(), help="Print values as JSON, errors too.")]
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -45,8 +63,19 @@ def run(arguments: Sequence[str]) -> int:
         status = parser(_marked(arguments), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         message = " ".join(unmarked(str(error)).replace(", ...", " and more").split())
-        raise Invalid(message, hint="See `engram --help`") from error
+        raise Invalid(message, hint=f"See `{_place(arguments)} --help`") from error
     return status if isinstance(status, int) else 0
+
+
+def _place(arguments: Sequence[str]) -> str:
+    """The command that was meant, as far as it is one."""
+    words, found = ["engram"], parser
+    for word in arguments[:2]:
+        if word not in found:
+            break
+        found = found[word]
+        words.append(word)
+    return " ".join(words)
 
 
 def _marked(arguments: Sequence[str]) -> list[str]:
@@ -87,13 +116,13 @@ def call_tool(tool: str, arguments: dict[str, Any], *, is_json: bool = False) ->
     if found is None:
         raise Invalid(f"there is no tool {tool[:80]!r}", hint=f"Tools: {', '.join(sorted(registry.TOOLS))}")
     given = {key: unmarked(value) if isinstance(value, str) else value for key, value in arguments.items()}
+    sent = {key: value for key, value in given.items() if value is not None}
     with open_app() as opened:
-        answer = opened.call(found, {key: value for key, value in given.items() if value is not None}, client=CLIENT)
-    if answer.is_error:
-        print(f"engram: {answer.text}", file=sys.stderr)
-        return EXIT_STATUS.get(answer.code, 1)
+        answer = opened.ask(
+            lambda ctx: registry.answer(found, ctx, sent, body_chars_max=opened.settings.body_chars_max), client=CLIENT
+        )
     if is_json:
-        print_json(answer.structured or {"text": answer.text})
+        print_json(answer.structured or answer.data or {"text": answer.text})
     else:
         print(answer.text)
     return 0

@@ -10,9 +10,9 @@ from cyclopts import Parameter
 from engram.engine import merging
 from engram.engine.merging import Outcome, Project
 from engram.rules import times
-from engram.surfaces.console import Json, open_app, parser, print_json, progress, unmarked
+from engram.surfaces.console import PROJECTS, Json, open_app, parser, print_json, progress, unmarked
 
-project_parser = Parser(name="project", help="Projects: list them, merge two, take a merge back.")
+project_parser = Parser(name="project", help="List projects, merge two, take a merge back.", group=PROJECTS)
 parser.command(project_parser)
 
 Name = Annotated[str, Parameter(help="A project: its name, library/name, or UUID.")]
@@ -20,7 +20,10 @@ Name = Annotated[str, Parameter(help="A project: its name, library/name, or UUID
 
 @project_parser.command(name="list")
 def list_projects(*, json: Json = False) -> int:
-    """Print every project with what it holds and what was merged into it."""
+    """Print every project with what it holds and what was merged into it.
+
+    Example: `engram project list`
+    """
     with open_app() as opened:
         found = merging.projects(opened.context)
     if json:
@@ -39,7 +42,10 @@ def list_projects(*, json: Json = False) -> int:
 
 @project_parser.command
 def merge(source: Name, into: Name, /, *, json: Json = False) -> int:
-    """Move every memory and session of SOURCE into INTO; saves and searches in SOURCE then go there."""
+    """Move every memory and session of SOURCE into INTO; saves and searches in SOURCE then go there.
+
+    Example: `engram project merge shop-old shop`
+    """
     with open_app() as opened, progress("Merging") as tell:
         done = merging.merge(opened.context, unmarked(source), unmarked(into), tell)
     if json:
@@ -58,7 +64,10 @@ def merge(source: Name, into: Name, /, *, json: Json = False) -> int:
 
 @project_parser.command
 def unmerge(name: Name, /, *, json: Json = False) -> int:
-    """Move back what the last merge into project NAME moved, or the merge of NAME, or the one with this id."""
+    """Move back what the last merge into project NAME moved, or the merge of NAME, or the one with this id.
+
+    Example: `engram project unmerge shop`
+    """
     with open_app() as opened, progress("Unmerging") as tell:
         done = merging.unmerge(opened.context, unmarked(name), tell)
     if json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 from dataclasses import asdict, replace
@@ -14,23 +13,31 @@ from cyclopts import Parameter
 
 from engram import app
 from engram import settings as configuration
-from engram.embed import catalogue, tokenizer_path
+from engram.embed import catalogue
 from engram.engine import compacting, models, users
-from engram.errors import EngramError
 from engram.store import health
-from engram.surfaces.console import FINISH_S, Json, open_app, parser, print_json, progress, unmarked
+from engram.surfaces.console import DATABASE, FINISH_S, Json, open_app, parser, print_json, progress, unmarked
 
 SHOWN_S = 0.5  # how often a progress bar is brought up to date
 
-user_parser = Parser(name="user", help="People who may use a shared database.")
+user_parser = Parser(name="user", help="People who may use a shared database.", group=DATABASE)
 parser.command(user_parser)
-model_parser = Parser(name="model", help="The embedding model of the database.")
+model_parser = Parser(name="model", help="The embedding model of the database.", group=DATABASE)
 parser.command(model_parser)
 
 
 @user_parser.command
-def add(name: str, /, *, email: str = "", json: Json = False) -> int:
-    """Make a user with a Personal library and print a token, once. The first user is operator."""
+def add(
+    name: Annotated[str, Parameter(help="Name of the person.")],
+    /,
+    *,
+    email: Annotated[str, Parameter(help="E-mail, by which groups know them; once in a database.")] = "",
+    json: Json = False,
+) -> int:
+    """Make a user with a Personal library and print a token, once. The first user is operator.
+
+    Example: `engram user add Ada --email ada@example.org`
+    """
     store = app.open_store(configuration.read(os.environ))
     try:
         added = users.add(store, unmarked(name), email=email)
@@ -45,7 +52,10 @@ def add(name: str, /, *, email: str = "", json: Json = False) -> int:
 
 @model_parser.command(name="list")
 def list_models(*, json: Json = False) -> int:
-    """Print the models: which is current, which are installed, how many chunks have a vector or wait for one."""
+    """Print the models: which is current, which are installed, how many chunks have a vector or wait for one.
+
+    Example: `engram model list`
+    """
     with open_app() as opened:
         found = models.listed(opened.context)
     if json:
@@ -60,14 +70,17 @@ def list_models(*, json: Json = False) -> int:
 
 @model_parser.command
 def use(
-    name: str,
+    name: Annotated[str, Parameter(help="bge-small, minilm, multilingual, or a name that the server at --url knows.")],
     /,
     *,
     url: Annotated[str, Parameter(help="OpenAI-compatible server; default for other names: ENGRAM_EMBED_URL.")] = "",
     wait: Annotated[bool, Parameter(negative=(), help="Wait for all vectors without a terminal too.")] = False,
     json: Json = False,
 ) -> int:
-    """Switch the database to another embedding model. What it has no vectors for is embedded in the background."""
+    """Switch the database to another embedding model. What it has no vectors for is embedded in the background.
+
+    Example: `engram model use multilingual`
+    """
     name = unmarked(name)
     with open_app() as opened:
         if not url and name not in catalogue.LOCAL:
@@ -107,27 +120,40 @@ def _left(opened: app.App) -> int:
         return health.waiting(tx)
 
 
-@parser.command
-def migrate(*, database_url: str = "") -> int:
-    """Bring the database's schema up to date."""
+@parser.command(group=DATABASE)
+def migrate(
+    *,
+    database_url: Annotated[str, Parameter(help="PostgreSQL as its owner; default: ENGRAM_DATABASE_URL.")] = "",
+    json: Json = False,
+) -> int:
+    """Bring the database's schema up to date.
+
+    Example: `engram migrate`
+    """
     settings = configuration.read(os.environ)
     if database_url:
         settings = replace(settings, database_url=database_url)
     store, ran = app.open_and_migrate(settings)
     try:
-        print(f"{store.describe()}: {ran} migrations ran, schema version {store.version()}")
+        if json:
+            print_json({"database": store.describe(), "ran": ran, "version": store.version()})
+        else:
+            print(f"{store.describe()}: {ran} migrations ran, schema version {store.version()}")
     finally:
         store.close()
     return 0
 
 
-@parser.command
+@parser.command(group=DATABASE)
 def compact(
     *,
     vacuum: Annotated[bool, Parameter(negative=(), help="Also write the database anew: gives space back.")] = False,
     json: Json = False,
 ) -> int:
-    """Clean the database's files of what was erased; others may go on using it."""
+    """Clean the database's files of what was erased; others may go on using it.
+
+    Examples: `engram compact` · `engram compact --vacuum`
+    """
     store = app.open_store(configuration.read(os.environ))
     try:
         with progress("Compacting") as tell:
@@ -142,78 +168,3 @@ def compact(
     for note in done.notes:
         print(f"Note: {note}")
     return 0
-
-
-@parser.command
-def doctor(*, json: Json = False) -> int:
-    """Look at database, key, model and disk; changes nothing."""
-    settings = configuration.read(os.environ)
-    checks = [*_file_checks(settings), *_database_checks(settings)]
-    if json:
-        print_json({"checks": [{"name": name, "ok": ok, "detail": detail} for name, ok, detail in checks]})
-    else:
-        for name, ok, detail in checks:
-            print(f"{'ok  ' if ok else 'FAIL'} {name}: {detail}")
-    return 0 if all(ok for _, ok, _ in checks) else 1
-
-
-Check = tuple[str, bool, str]
-
-
-def _file_checks(settings: configuration.Settings) -> list[Check]:
-    key = settings.key_path
-    folder = settings.data_dir if settings.data_dir.exists() else settings.data_dir.parent
-    checks: list[Check] = []
-    if key.exists():
-        mode = key.stat().st_mode & 0o777
-        is_private = os.name == "nt" or mode == 0o600
-        checks.append(("key", is_private, f"{key} (mode {mode:o}{'' if is_private else ', should be 600'})"))
-    else:
-        is_new = not settings.database_file.exists() and not settings.database_url
-        checks.append(("key", is_new, f"{key} is not there{', it is made with the database' if is_new else ''}"))
-    try:
-        checks.append(("model", True, str(tokenizer_path().parent)))
-    except EngramError as error:
-        checks.append(("model", False, error.line()))
-    if folder.exists():
-        free = shutil.disk_usage(folder).free
-        checks.append(("disk", free > 100 * 1_048_576, f"{free / 1_073_741_824:.1f} GiB free at {folder}"))
-    return checks
-
-
-def _database_checks(settings: configuration.Settings) -> list[Check]:
-    if not settings.database_url and not settings.database_file.exists():
-        return [("database", True, f"{settings.database_file} is not there yet; the first save makes it")]
-    try:
-        store = app.look_at_store(settings)
-    except EngramError as error:
-        return [("database", False, error.line())]
-    try:
-        with store.reading() as tx:
-            integrity = health.integrity(tx)
-            missing = health.missing_words(tx)
-            waiting = health.waiting(tx)
-            choice = models.current(tx)
-        return [
-            ("database", True, f"{store.describe()}, schema version {store.version()}"),
-            ("embedding", choice.is_installed, _embedding(choice, settings)),
-            ("integrity", integrity == "ok", integrity),
-            ("words", missing == 0, f"{missing} chunks are not in the word index"),
-            ("vectors", True, f"{waiting} chunks wait for a vector"),
-        ]
-    except EngramError as error:
-        return [("database", False, error.line())]
-    finally:
-        store.close()
-
-
-def _embedding(choice: catalogue.Choice, settings: configuration.Settings) -> str:
-    """What is to be known of the database's model."""
-    parts = [choice.shown()]
-    if not choice.is_installed:
-        parts.append(f"not installed: `pip install 'engram-one[{choice.name}]'`")
-    try:
-        parts.append(models.differs(choice, settings))
-    except EngramError as error:
-        parts.append(error.line())
-    return "; ".join(part for part in parts if part)

@@ -21,7 +21,8 @@ from engram.model import (
     Draft,
 )
 from engram.rules import headings, markers, names, topics
-from engram.tools import text
+from engram.rules.redact import redact
+from engram.tools import data, text
 from engram.tools.params import Bool, Choice, Id, Int, Text
 from engram.tools.registry import Reply, tool
 
@@ -85,7 +86,7 @@ def mem_save(
     lines = [f'Memory saved: "{text.title_of(memory)}" ({memory.kind}) {saved.label} [{_whats(saved)}]']
     if saved.what == memories.NEW and not memory.topic_key:
         lines.append(f"Suggested topic_key: {topics.suggest(memory.kind, memory.title, memory.body)}")
-    return Reply("\n".join(lines + _after_save(saved)), notes=saved.notes)
+    return Reply("\n".join(lines + _after_save(saved)), notes=saved.notes, data=data.saved(saved))
 
 
 @tool(title="Search memories", profile="agent", role="read", is_read_only=True)
@@ -111,10 +112,11 @@ def mem_search(
     if found.pending:
         notes.append(f"{found.pending} recent chunks have no vector yet and were found by their words alone")
     if not found.hits:
-        lines = [f'No memories found for: "{markers.escape(names.cut_text(query, 200))}"']
+        shown, _ = redact(query, secrets=ctx.engine.settings.redact_secrets)
+        lines = [f'No memories found for: "{markers.escape(names.cut_text(shown, 200))}"']
         if not found.is_known and (line := text.closest_line(found.closest)):
             lines.append(line)
-        return Reply("\n".join(lines), notes=tuple(notes), shown=0)
+        return Reply("\n".join(lines), notes=tuple(notes), shown=0, data=data.hits(found))
     lines = [f"Found {len(found.hits)} memories:"]
     body = [
         line for i, hit in enumerate(found.hits, 1) for line in text.hit_lines(i, hit, is_elsewhere=found.is_elsewhere)
@@ -122,7 +124,7 @@ def mem_search(
     lines.append(text.fenced(body))
     if found.is_elsewhere:
         lines.append(f"Nothing relevant in project {markers.escape(found.name)}: these are from other projects.")
-    return Reply("\n".join(lines), notes=tuple(notes), shown=len(found.hits))
+    return Reply("\n".join(lines), notes=tuple(notes), shown=len(found.hits), data=data.hits(found))
 
 
 @tool(title="Recent context", profile="agent", role="read", is_read_only=True)
@@ -139,7 +141,7 @@ def mem_context(
     """What happened lately: sessions, prompts and memories. Call it at the start of a session, after a
     compaction or a context reset, and when the user asks what you were working on."""
     recent = browse.recent(ctx, project=project, scope=scope, limit=limit)
-    return Reply(lambda last: text.context_text(recent, max_tokens, last), notes=recent.notes)
+    return Reply(lambda last: text.context_text(recent, max_tokens, last), notes=recent.notes, data=data.recent(recent))
 
 
 @tool(title="Save a session summary", profile="agent", role="rw")
@@ -164,7 +166,7 @@ def mem_session_summary(
     missing = headings.missing_headings(content)
     if missing:
         lines.append(f"Missing headings: {', '.join(missing)}")
-    return Reply("\n".join(lines + _after_save(saved)), notes=saved.notes)
+    return Reply("\n".join(lines + _after_save(saved)), notes=saved.notes, data=data.saved(saved))
 
 
 @tool(title="Start a session", profile="agent", role="rw", is_idempotent=True)
@@ -178,7 +180,8 @@ def mem_session_start(
     """Begin a session, so that its saves belong together; an ended one is reopened. For the main agent only."""
     started = sessions.start(ctx, id, project=project, directory=directory)
     verb = "reopened" if started.was_reopened else "started"
-    return Reply(f'Session "{id}" {verb} for project "{started.project}"', notes=started.notes)
+    said = f'Session "{id}" {verb} for project "{started.project}"'
+    return Reply(said, notes=started.notes, data={"id": id, "project": started.project, "what": verb})
 
 
 @tool(title="End a session", profile="agent", role="rw", is_idempotent=True)
@@ -192,7 +195,8 @@ def mem_session_end(
 ) -> Reply:
     """Mark a session as completed. It still takes saves. For the main agent only."""
     _, redactions = sessions.end(ctx, id, summary=summary)
-    return Reply("\n".join([f'Session "{id}" completed', *text.redaction_lines(redactions)]))
+    lines = [f'Session "{id}" completed', *text.redaction_lines(redactions)]
+    return Reply("\n".join(lines), data={"id": id, "redactions": data.redactions(redactions)})
 
 
 @tool(title="Read a memory", profile="agent", role="read", is_read_only=True)
@@ -206,7 +210,7 @@ def mem_get_observation(
 ) -> Reply:
     """The full text of a memory that mem_search or mem_context showed, and where it comes from."""
     whole = browse.whole(ctx, id, versions_max=10 if history else 0)
-    return Reply(text.whole_text(whole, offset=offset, characters_max=max_characters))
+    return Reply(text.whole_text(whole, offset=offset, characters_max=max_characters), data=data.whole(whole))
 
 
 @tool(title="Suggest a topic key", profile="agent", role="any", is_read_only=True)
@@ -221,7 +225,8 @@ def mem_suggest_topic_key(
     del ctx  # the same input gives the same key, whoever asks
     if not title.strip() and not content.strip():
         raise Invalid("title and content are both missing", hint="Give one of them")
-    return Reply(f"Suggested topic_key: {topics.suggest(type, title, content)}")
+    key = topics.suggest(type, title, content)
+    return Reply(f"Suggested topic_key: {key}", data={"topic_key": key})
 
 
 @tool(title="Capture learnings", profile="agent", role="rw")
@@ -245,7 +250,7 @@ def mem_capture_passive(
     ]
     if got.private:
         lines.append(f"Left out: {got.private} items that held nothing but private parts")
-    return Reply("\n".join(lines), notes=got.notes)
+    return Reply("\n".join(lines), notes=got.notes, data=data.captured(got))
 
 
 @tool(title="Save a prompt", profile="agent", role="any")
@@ -259,7 +264,8 @@ def mem_save_prompt(
     """Keep what the user asked, for them alone, so that a later session knows their goals."""
     saved = capture.save_prompt(ctx, content, Where(project=project, session=session_id))
     shown = markers.escape(names.cut_text(names.tidy_title(saved.memory.body), 80))
-    return Reply("\n".join([f'Prompt saved: "{shown}" {saved.label}', *_after_save(saved)]), notes=saved.notes)
+    lines = [f'Prompt saved: "{shown}" {saved.label}', *_after_save(saved)]
+    return Reply("\n".join(lines), notes=saved.notes, data=data.saved(saved))
 
 
 @tool(title="Correct a memory", profile="agent", role="rw", is_idempotent=True)
@@ -299,7 +305,8 @@ def mem_update(
     saved = memories.update(ctx, id, change)
     mark = " [unchanged]" if saved.what == memories.UNCHANGED else ""
     first = f'Memory updated: {saved.label} "{text.title_of(saved.memory)}" ({saved.memory.kind}){mark}'
-    return Reply("\n".join([first, *text.redaction_lines(saved.redactions)]), notes=saved.notes)
+    lines = [first, *text.redaction_lines(saved.redactions)]
+    return Reply("\n".join(lines), notes=saved.notes, data=data.saved(saved))
 
 
 def _check_change(change: Change) -> None:
@@ -333,9 +340,8 @@ def mem_delete(
     """Take a memory out of search, context and statistics; `engram restore` brings it back. With hard_delete
     nothing is left of it."""
     removed = lifecycle.delete(ctx, id, is_hard=hard_delete)
-    if removed.was_already:
-        return Reply(f"Memory {removed.label} already deleted")
-    return Reply(f"Memory {removed.label} {'permanently deleted' if removed.is_erased else 'deleted'}")
+    what = "permanently deleted" if removed.is_erased else "already deleted" if removed.was_already else "deleted"
+    return Reply(f"Memory {removed.label} {what}", data={"label": removed.label, "what": what})
 
 
 @tool(title="Memory statistics", profile="admin", role="read", is_read_only=True)
@@ -351,7 +357,7 @@ def mem_stats(ctx: Context) -> Reply:
         f"By project: {_counts(stats.by_project)}",
         f"Database size: {stats.bytes_used / 1_048_576:.1f} MiB",
     ]
-    return Reply("\n".join(lines))
+    return Reply("\n".join(lines), data=data.stats(stats))
 
 
 def _counts(counts: tuple[tuple[str, int], ...]) -> str:
@@ -383,4 +389,5 @@ def mem_timeline(
     shown = len(line.before) + 1 + len(line.after)
     whose = "session" if line.session else "project"
     totals = f"Shown: {shown} | In the {whose}: {line.total}"
-    return Reply("\n".join([f"Timeline around {line.focus.label}", text.fenced(body), totals]))
+    lines = [f"Timeline around {line.focus.label}", text.fenced(body), totals]
+    return Reply("\n".join(lines), data=data.timeline(line))

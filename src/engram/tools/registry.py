@@ -47,11 +47,13 @@ class Reply:
         text: The answer, or, where the length of the whole is limited, what makes the whole from its last lines.
         notes: What should be known, a line each.
         shown: How many entries the text lists, told where a limit was over its maximum.
+        data: The same as values, for a surface that is asked for them; a client's model reads the text.
     """
 
     text: str | Callable[[Sequence[str]], str]
     notes: tuple[str, ...] = ()
     shown: int | None = None
+    data: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,7 @@ class Answer:
     structured: dict[str, Any] | None = None
     is_error: bool = False
     code: str = ""  # of the error: a surface may have its own word for it
+    data: dict[str, Any] | None = None  # a text tool's answer as values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +300,10 @@ def _text_answer(reply: Reply, bound: params.Bound) -> Answer:
         *showing,
         *(f"Note: {note}" for note in (*notes, *reply.notes)),
     ]
-    return Answer(text="\n".join([reply.text, *last]) if isinstance(reply.text, str) else reply.text(last))
+    text = "\n".join([reply.text, *last]) if isinstance(reply.text, str) else reply.text(last)
+    if reply.data is None:
+        return Answer(text=text)
+    return Answer(text=text, data={**reply.data, "warnings": last} if last else reply.data)
 
 
 def _json_answer(value: dict[str, Any], bound: params.Bound) -> Answer:
