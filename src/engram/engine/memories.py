@@ -24,8 +24,9 @@ from engram.model import (
     Session,
     memory_type_of,
 )
-from engram.rules import ids, names
+from engram.rules import ids, names, tagging
 from engram.rules.redact import redact
+from engram.store import links, tags
 from engram.store import memories as rows
 
 if TYPE_CHECKING:
@@ -227,9 +228,11 @@ def draw(tx: Tx, ctx: Context, ready: Prepared, namespace: Namespace, session: S
 
 
 def insert(tx: Tx, ctx: Context, ready: Prepared, namespace: Namespace, session: Session | None) -> Memory:
-    """Add one new memory with its chunks and its event."""
+    """Add one new memory with its chunks, tags and its event."""
     memory = draw(tx, ctx, ready, namespace, session)
     chunk_ids = index.replace_chunks(tx, memory.id, was=None, now=index.facets_of(memory), pieces=ready.pieces)
+    compare_later(tx, memory, ready.pieces)
+    add_tags(tx, memory, ready.draft.tags)
     ledger = Ledger(tx, ctx, [memory.library_id])
     memory = ledger.insert(memory)
     ledger.close(
@@ -242,6 +245,22 @@ def insert(tx: Tx, ctx: Context, ready: Prepared, namespace: Namespace, session:
     )
     tx.after_commit(lambda: ctx.engine.worker.wake(chunk_ids))
     return memory
+
+
+def compare_later(tx: Tx, memory: Memory, pieces: list[index.Piece]) -> None:
+    """A text that gets no vector is compared by its words; of the others the worker hears with their vectors."""
+    if memory.kind != KIND_PROMPT and not any(piece.is_readable for piece in pieces):
+        rows.wait_for_comparing(tx, library_id=memory.library_id, memory_id=memory.id)
+
+
+def add_tags(tx: Tx, memory: Memory, given: tuple[str, ...]) -> list[str]:
+    """Tag a memory; returns the tags that it did not have."""
+    new: list[str] = []
+    for tag in dict.fromkeys(given):
+        kept, folded = tagging.tidy(tag), tagging.fold(tag)
+        if tags.add(tx, library_id=memory.library_id, memory_id=memory.id, folded=folded, tag=kept):
+            new.append(kept)
+    return new
 
 
 def revise(tx: Tx, ctx: Context, before: Memory, changed: Memory, pieces: list[index.Piece]) -> Memory:
@@ -257,6 +276,9 @@ def revise(tx: Tx, ctx: Context, before: Memory, changed: Memory, pieces: list[i
     chunk_ids = index.replace_chunks(
         tx, before.id, was=index.facets_of(before), now=index.facets_of(after), pieces=pieces
     )
+    if after.body != before.body or after.title != before.title:
+        links.drop_derived(tx, before)
+        compare_later(tx, after, pieces)
     ledger = Ledger(tx, ctx, [before.library_id, after.library_id])
     after = replace(
         after, head_sha=history.record(tx, before=before, after=after, author_id=ctx.actor_id, verb="update")

@@ -219,6 +219,13 @@ def recalled(tx: Tx, ctx: Context, who: Reach, *, namespace: str = "", is_crossi
     return Scope(where=Filter(places=tuple(places)), name=found.name)
 
 
+def readable(who: Reach) -> Filter:
+    """Everything that the caller may read, but prompts."""
+    places = [Place(library_id=library_id) for library_id in who.readable()]
+    places.append(Place(library_id=who.personal.id, place=SCOPE_PERSONAL))
+    return Filter(places=tuple(places))
+
+
 def kept_in(tx: Tx, ctx: Context, who: Reach, namespace: str = "") -> Target:
     """Where a write of the neural family goes: the namespace, else ``default`` of the bound library.
 

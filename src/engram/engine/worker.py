@@ -8,10 +8,11 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from engram.engine import doctor, index, models
+from engram.engine import comparing, doctor, index, models
 from engram.engine.lease import LEASE_S, Lease
 from engram.errors import EngramError
 from engram.store import chunks
+from engram.store import memories as rows
 from engram.store import settings as facts
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def store(engine: Engine, model_id: str, made: Sequence[tuple[Unembedded, np.nda
                 model = chunks.add_model(tx, model_id, len(vector))
                 tx.put_vector(item.chunk_id, model=model, facets=waiting[item.chunk_id].facets, vector=vector)
         chunks.settle(tx, sorted(held))
+        for library_id, memory_id in chunks.owners(tx, sorted(held)):
+            rows.wait_for_comparing(tx, library_id=library_id, memory_id=memory_id)
 
 
 class Worker:
@@ -181,11 +184,12 @@ class Worker:
             choice = models.current(tx)
             is_waiting = chunks.is_any_pending(tx)
             is_stale = facts.get(tx, models.STALE) is not None
+            is_uncompared = rows.is_any_uncompared(tx)
         if choice.model_id != self._model_id:
             self._look_after(choice)
             return 0
         batch = self._take()
-        if not is_waiting and not is_stale:
+        if not is_waiting and not is_stale and not is_uncompared:
             doctor.look_daily(self._engine.store)
             if self._lease.is_held and not self._is_paused:
                 self._lease.hold()  # others leave the work to the one that has the model loaded
@@ -193,6 +197,8 @@ class Worker:
         if not self._lease.hold():
             self._forget_due()
             return min(self._lease.free_in_s + 0.05, ROUND_S)
+        if is_uncompared and not batch and comparing.compare_waiting(self._engine):
+            return 0
         if not is_waiting:
             return 0 if models.drop_stale(self._engine, choice) else self._poll_s
         # With a batch of what was not waiting after all, there may be others.

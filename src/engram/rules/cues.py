@@ -175,9 +175,9 @@ NUMBERS = {
     )
     for word in words.split()
 }  # fmt: skip
-NUMBERS |= {
+NUMBERS.update({
     "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100,
-}  # fmt: skip
+})  # fmt: skip
 ARTICLE_NUMBERS = frozenset({"ein", "uno", "una", "un", "один", "одна", "一"})  # more often an article
 
 _UNITS = """
@@ -206,4 +206,4 @@ mass 1000 kg kilo kilos kilogram kilograms
 UNITS: dict[str, tuple[str, float]] = {}
 for _line in _UNITS.strip().splitlines():
     _dimension, _size, *_names = _line.split()
-    UNITS |= dict.fromkeys(_names, (_dimension, float(_size)))
+    UNITS.update(dict.fromkeys(_names, (_dimension, float(_size))))

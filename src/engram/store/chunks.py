@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +11,8 @@ from engram.store.memories import place_condition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
 
     from engram.store.base import Filter, Tx
 
@@ -115,6 +118,16 @@ def ids_of(tx: Tx, *, library_id: str, memory_id: str) -> list[int]:
     return [row[0] for row in rows]
 
 
+def ids_read(tx: Tx, *, library_id: str, memory_id: str) -> list[int]:
+    """The chunks of a memory, in the order of its text."""
+    rows = tx.all(
+        "select id from chunk where library_id = :library_id and memory_id = :memory_id order by position",
+        library_id=library_id,
+        memory_id=memory_id,
+    )
+    return [row[0] for row in rows]
+
+
 def hide(tx: Tx, chunk_ids: Sequence[int]) -> None:
     """Take chunks out of words and vectors; the rows stay, so that a restore needs no new ids."""
     if not chunk_ids:
@@ -146,6 +159,25 @@ def candidates(tx: Tx, chunk_ids: Sequence[int]) -> dict[int, Chunk]:
         ids=list(chunk_ids),
     )
     return {row[0]: Chunk(*row) for row in rows}
+
+
+def of_memories(tx: Tx, keys: Sequence[tuple[str, str]]) -> list[Chunk]:
+    """The chunks of memories ((library id, memory id)), those of hidden ones left out."""
+    if not keys:
+        return []
+    found = tx.all(
+        """
+        select c.id, c.library_id, c.memory_id, c.first_char, c.last_char, c.length, c.flags, c.terms,
+            coalesce(m.event_at, m.created_at), m.archived_why, m.valid_from, m.valid_to
+        from chunk c join memory m on m.library_id = c.library_id and m.id = c.memory_id
+        where c.library_id in :libraries and c.memory_id in :ids
+            and (m.archived_why is null or m.archived_why = 'superseded')
+        """,
+        libraries=sorted({key[0] for key in keys}),
+        ids=sorted({key[1] for key in keys}),
+    )
+    wanted = set(keys)
+    return [Chunk(*row) for row in found if (row[1], row[2]) in wanted]
 
 
 def covered(tx: Tx, where: Filter, limit: int) -> list[int]:
@@ -252,6 +284,34 @@ def hold(tx: Tx, chunk_ids: Sequence[int]) -> set[int]:
     """
     rows = tx.all(f"select id from chunk where id in :ids order by id {tx.for_key_share_free}", ids=list(chunk_ids))
     return {row[0] for row in rows}
+
+
+def vectors(tx: Tx, chunk_ids: Sequence[int], model: int) -> dict[int, np.ndarray]:
+    """The vectors of these chunks in a model."""
+    if not chunk_ids:
+        return {}
+    import numpy as np  # noqa: PLC0415 - it costs the start 60 ms
+
+    shown = "v" if tx.store.dialect == "sqlite" else "v::text"
+    rows = tx.all(
+        f"select chunk_id, {shown} from chunk_vector where model = :model and chunk_id in :ids",
+        model=model,
+        ids=list(chunk_ids),
+    )
+    if tx.store.dialect == "sqlite":
+        return {row[0]: np.frombuffer(row[1], np.float16).astype(np.float32) for row in rows}
+    return {row[0]: np.array(json.loads(row[1]), np.float32) for row in rows}
+
+
+def owners(tx: Tx, chunk_ids: Sequence[int]) -> list[tuple[str, str]]:
+    """(library, memory) of these chunks, each once."""
+    if not chunk_ids:
+        return []
+    rows = tx.all(
+        "select distinct library_id, memory_id from chunk where id in :ids order by library_id, memory_id",
+        ids=list(chunk_ids),
+    )
+    return [(row[0], row[1]) for row in rows]
 
 
 def settle(tx: Tx, chunk_ids: Sequence[int]) -> None:

@@ -116,6 +116,19 @@ def drop_similar(tx: Tx, memory: Memory) -> None:
     )
 
 
+def drop_derived(tx: Tx, memory: Memory) -> None:
+    """Delete what was derived from a text that changed: its likenesses, and contradictions that nobody decided."""
+    drop_similar(tx, memory)
+    tx.run(
+        """
+        delete from link where relation = 'contradicts' and settled_at is null and library_id = :library_id
+            and (from_id = :id or (to_id = :id and to_library_id = :library_id))
+        """,
+        library_id=memory.library_id,
+        id=memory.id,
+    )
+
+
 def move(tx: Tx, memory: Memory, *, was: Memory) -> None:
     """Let the links of a memory follow it to another library; what was derived joins no two libraries and goes."""
     for link in touching(tx, [(was.library_id, was.id)]):

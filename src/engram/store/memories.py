@@ -75,6 +75,7 @@ def update(tx: Tx, memory: Memory, *, was: Memory) -> None:
 def erase(tx: Tx, memory: Memory) -> None:
     """Delete the row; versions, links, tags and uses go with it."""
     tx.run("delete from memory where library_id = :library_id and id = :id", library_id=memory.library_id, id=memory.id)
+    was_compared(tx, [(memory.library_id, memory.id)])
 
 
 def by_uuid(tx: Tx, *, library_ids: Sequence[str], memory_id: str, is_held: bool = False) -> Memory | None:
@@ -140,6 +141,23 @@ def same(tx: Tx, *, library_id: str, namespace_id: str, same_hash: str) -> list[
         same_hash=same_hash,
     )
     return [(memory_from(row[:-2]), row[-2], row[-1]) for row in rows]
+
+
+def same_content(tx: Tx, *, library_id: str, namespace_id: str, same_hash: str, content_hash: str) -> list[Memory]:
+    """Memories of the namespace with exactly this text, archived ones too, the newest first."""
+    rows = tx.all(
+        f"""
+        select {MEMORY_COLUMNS} from memory m
+        where m.library_id = :library_id and m.namespace_id = :namespace_id and m.same_hash = :same_hash
+            and m.content_hash = :content_hash and m.kind <> 'prompt'
+        order by m.created_at + 0 desc, m.number desc -- an expression: the hash's index, not that of the order
+        """,
+        library_id=library_id,
+        namespace_id=namespace_id,
+        same_hash=same_hash,
+        content_hash=content_hash,
+    )
+    return [memory_from(row) for row in rows]
 
 
 def note_repeat(tx: Tx, memory: Memory) -> int:
@@ -469,3 +487,105 @@ def wait_for_comparing(tx: Tx, *, library_id: str, memory_id: str) -> None:
         memory_id=memory_id,
         now=tx.now,
     )
+
+
+def uncompared(tx: Tx, limit: int) -> list[Memory]:
+    """Memories that were not compared with their neighbours yet, and wait for no vector; the oldest first."""
+    rows = tx.all(
+        f"""
+        select {MEMORY_COLUMNS} from uncompared w join memory m on m.library_id = w.library_id and m.id = w.memory_id
+        where not exists (
+            select 1 from chunk c join pending p on p.chunk_id = c.id
+            where c.library_id = m.library_id and c.memory_id = m.id
+        )
+        order by w.since, w.memory_id limit :limit
+        """,
+        limit=limit,
+    )
+    return [memory_from(row) for row in rows]
+
+
+def is_any_uncompared(tx: Tx) -> bool:
+    """Whether any memory waits to be compared."""
+    return bool(tx.value("select count(*) from (select 1 from uncompared limit 1) found"))
+
+
+def was_compared(tx: Tx, keys: Sequence[tuple[str, str]]) -> None:
+    """These memories ((library id, memory id)) were compared."""
+    for library_id, memory_id in keys:
+        tx.run(
+            "delete from uncompared where library_id = :library_id and memory_id = :memory_id",
+            library_id=library_id,
+            memory_id=memory_id,
+        )
+
+
+def with_concept(tx: Tx, *, library_id: str, namespace_id: str, concept: str, limit: int) -> list[tuple[str, str]]:
+    """(library, id) of the newest live memories of a namespace with this concept."""
+    rows = tx.all(
+        """
+        select library_id, id from memory
+        where library_id = :library_id and namespace_id = :namespace_id and concept = :concept and concept <> ''
+            and archived_at is null
+        order by number desc limit :limit
+        """,
+        library_id=library_id,
+        namespace_id=namespace_id,
+        concept=concept,
+        limit=limit,
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def touch(tx: Tx, keys: Sequence[tuple[str, str]]) -> None:
+    """Count a use of each of these memories ((library id, memory id)), now; in order, so that no two callers lock."""
+    for library_id, memory_id in sorted(keys):
+        tx.run(
+            """
+            insert into usage (library_id, memory_id, uses, used_at, duplicates)
+            select library_id, id, 1, :now, 1 from memory where library_id = :library_id and id = :id
+            on conflict (library_id, memory_id) do update set uses = usage.uses + 1, used_at = :now
+            """,
+            library_id=library_id,
+            id=memory_id,
+            now=tx.now,
+        )
+
+
+def uses(tx: Tx, keys: Sequence[tuple[str, str]]) -> dict[str, tuple[int, int | None]]:
+    """Memory id -> (uses, last use), of these memories ((library id, memory id)) that were ever used."""
+    if not keys:
+        return {}
+    rows = tx.all(
+        """
+        select library_id, memory_id, uses, used_at from usage
+        where library_id in :libraries and memory_id in :ids
+        """,
+        libraries=sorted({key[0] for key in keys}),
+        ids=sorted({key[1] for key in keys}),
+    )
+    known = set(keys)
+    return {row[1]: (row[2], row[3]) for row in rows if (row[0], row[1]) in known}
+
+
+def standing(tx: Tx, where: Filter, kinds: Sequence[str], tag: str, limit: int) -> list[Memory]:
+    """Live memories that the filter covers and that are of these kinds or have the tag; the newest first."""
+    condition, params = place_condition(where)
+    rows = tx.all(
+        f"""
+        select {MEMORY_COLUMNS} from memory m
+        where m.library_id in :within and (
+            m.kind in :kinds
+            or (m.library_id, m.id) in (
+                select t.library_id, t.memory_id from tag t where t.library_id in :within and t.folded = :tag
+            )
+        ) and {condition} and m.archived_at is null
+        order by m.updated_at desc, m.number desc limit :limit
+        """,
+        within=list(where.library_ids),
+        kinds=list(kinds),
+        tag=tag,
+        limit=limit,
+        **params,
+    )
+    return [memory_from(row) for row in rows]

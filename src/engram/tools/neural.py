@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from engram.errors import Invalid
 from engram.model import (
     FILTER_ENTRIES_MAX,
     MEMORY_TYPES,
@@ -63,3 +64,15 @@ def memory_fields(memory: Memory) -> dict[str, Any]:
         source=memory.source,
         createdAt=time_of(memory.created_at),
     )
+
+
+def types_of(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Memory types of a filter.
+
+    Raises:
+        Invalid: one is none.
+    """
+    for name in given:
+        if name not in MEMORY_TYPES:
+            raise Invalid(f"types names {name[:80]!r}", hint=f"Use some of {', '.join(MEMORY_TYPES)}")
+    return given

@@ -4,9 +4,7 @@ create table uncompared (
     library_id text not null,
     memory_id text not null,
     since integer not null,
-    primary key (library_id, memory_id),
-    foreign key (library_id, memory_id) references memory (library_id, id) on delete cascade
-        deferrable initially deferred
+    primary key (library_id, memory_id) -- no foreign key: who writes it holds chunks and must wait for no memory
 ) strict, without rowid;
 
 create table reflection (
