@@ -94,13 +94,19 @@ def _done(answer: registry.Answer) -> None:
 
 def held_after_a_search(folder: Path, size: int) -> Figure:
     """What a fresh stdio process holds once it has searched the store."""
-    with Wired(ENGRAM, folder) as server:
-        server.call("mem_search", query=queries(1)[0], project=ALL)
-        now, most = server.memory_mib()
+    _searched(folder)  # compiles the modules
+    now, most = _searched(folder)
+    is_large = size >= 100_000
     return Figure(
         what="fresh stdio process after its first search",
         size=size,
         measured=f"{now:.0f} MiB, peak {most:.0f}",
-        target="at most 400 MiB" if size >= 100_000 else "",
-        is_met=max(now, most) <= 400 if size >= 100_000 else None,
+        target="at most 400 MiB" if is_large else "",
+        is_met=max(now, most) <= 400 if is_large else None,
     )
+
+
+def _searched(folder: Path) -> tuple[float, float]:
+    with Wired(ENGRAM, folder) as server:
+        server.call("mem_search", query=queries(1)[0], project=ALL)
+        return server.memory_mib()
