@@ -18,6 +18,8 @@ from engram.store import chunks, libraries
 from engram.store import memories as rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
     from engram.embed import Embedder
@@ -267,9 +269,9 @@ def _run(tx: Tx, who: Reach, where: Filter, question: Question, extras: Extras) 
     return [(item, found[item.chunk_id]) for item in scored]
 
 
-def _by_words(tx: Tx, where: Filter, terms: tuple[QueryTerm, ...], dfs: list[int], idfs: list[float]) -> list[int]:
-    """Candidates by words: the rarest terms, while their frequencies stay affordable; two at least."""
-    order = sorted((i for i in range(len(terms)) if dfs[i]), key=lambda i: (dfs[i], i))
+def affordable(dfs: Sequence[int]) -> list[int]:
+    """Which terms words are asked for: the rarest, while their frequencies stay affordable; two at least."""
+    order = sorted((i for i in range(len(dfs)) if dfs[i]), key=lambda i: (dfs[i], i))
     chosen: list[int] = []
     total = 0
     for i in order:
@@ -277,6 +279,12 @@ def _by_words(tx: Tx, where: Filter, terms: tuple[QueryTerm, ...], dfs: list[int
         if len(chosen) >= 2 and total > TERMS_DF_MAX:
             break
         chosen.append(i)
+    return chosen
+
+
+def _by_words(tx: Tx, where: Filter, terms: tuple[QueryTerm, ...], dfs: list[int], idfs: list[float]) -> list[int]:
+    """Candidates by words."""
+    chosen = affordable(dfs)
     if not chosen:
         return []
     return tx.words(where, [terms[i] for i in chosen], [idfs[i] for i in chosen], WORD_CANDIDATES)
