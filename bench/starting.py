@@ -71,11 +71,12 @@ def _run(command: list[str], folder: Path) -> None:
 
 def imported_beyond(folder: Path) -> list[str]:
     """What ``engram mcp`` imported until tools are listed that neither the bare server nor Python itself has."""
-    ours, bare = (_imported(who, folder) for who in ("engram", "bare"))
+    ours, bare = (imported(who, folder) for who in ("engram", "bare"))
     return sorted(name for name in ours - bare if name.partition(".")[0] not in {*sys.stdlib_module_names, "engram"})
 
 
-def _imported(who: str, folder: Path) -> set[str]:
+def imported(who: str, folder: Path) -> set[str]:
+    """The modules of ``engram`` or the ``bare`` server once it has listed its tools."""
     client = '"clientInfo": {"name": "bench", "version": "1"}'
     lines = (
         f'{{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {{"protocolVersion": "2025-11-25", "capabilities": {{}}, {client}}}}}\n'

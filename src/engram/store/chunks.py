@@ -171,9 +171,7 @@ def is_any_pending(tx: Tx) -> bool:
 
 
 def unembedded_in(tx: Tx, where: Filter, limit: int) -> list[Unembedded]:
-    """Chunks without a vector that the filter covers, newest first."""
-    if not is_any_pending(tx):
-        return []
+    """Chunks without a vector that the filter covers, newest first; asked where ``is_any_pending``."""
     condition, params = place_condition(where)
     rows = tx.all(f"{_UNEMBEDDED} where {condition} order by p.chunk_id desc limit :limit", limit=limit, **params)
     return [_unembedded_from(row) for row in rows]
