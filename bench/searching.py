@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from bench.figures import Figure, percentiles, ratio, timed
 from bench.filling import texts
 from bench.wired import ENGRAM, Wired
 from engram.app import App
-from engram.engine.candidates import ask
+from engram.engine import access
+from engram.engine.candidates import affordable, ask, frequencies
+from engram.store.base import Filter, Place
 from engram.tools import registry
 
 QUERIES = 80
@@ -77,15 +80,22 @@ def search(app: App, size: int) -> list[Figure]:
 def bare(app: App, query: str, matrix: np.ndarray) -> dict[str, float]:
     """Milliseconds of a query's embedding, of one float32 matrix product, and of the bare word query."""
     vector = app.embedder.embed_query(query)
-    match = " OR ".join(f'"{variant}"' for term in ask(app.engine, query).terms for variant in term.variants)
     sql = "select rowid from words where words match :match order by rank limit 300"
     with app.store.reading() as tx:
-        tx.all(sql, match=match)  # as warm as ours
-        return {
-            "embedding": timed(lambda: app.embedder.embed_query(query)),
-            "product": timed(lambda: matrix @ vector),
-            "words": timed(lambda: tx.all(sql, match=match)),
+        terms = ask(app.engine, query).terms
+        who = access.reach(tx, app.context)
+        dfs, _ = frequencies(tx, who, Filter(places=(Place(library_id=who.bound.id),)), terms)
+        match = " OR ".join(f'"{variant}"' for i in affordable(dfs) for variant in terms[i].variants)
+        acts: dict[str, Callable[[], object]] = {
+            "words": lambda: tx.all(sql, match=match),
+            "embedding": lambda: app.embedder.embed_query(query),
+            "product": lambda: matrix @ vector,
         }
+        found: dict[str, float] = {}
+        for part, act in acts.items():
+            act()  # as warm as ours
+            found[part] = timed(act)
+        return found
 
 
 def _done(answer: registry.Answer) -> None:
@@ -94,13 +104,19 @@ def _done(answer: registry.Answer) -> None:
 
 def held_after_a_search(folder: Path, size: int) -> Figure:
     """What a fresh stdio process holds once it has searched the store."""
-    with Wired(ENGRAM, folder) as server:
-        server.call("mem_search", query=queries(1)[0], project=ALL)
-        now, most = server.memory_mib()
+    _searched(folder)  # compiles the modules
+    now, most = _searched(folder)
+    is_large = size >= 100_000
     return Figure(
         what="fresh stdio process after its first search",
         size=size,
         measured=f"{now:.0f} MiB, peak {most:.0f}",
-        target="at most 400 MiB" if size >= 100_000 else "",
-        is_met=max(now, most) <= 400 if size >= 100_000 else None,
+        target="at most 400 MiB" if is_large else "",
+        is_met=max(now, most) <= 400 if is_large else None,
     )
+
+
+def _searched(folder: Path) -> tuple[float, float]:
+    with Wired(ENGRAM, folder) as server:
+        server.call("mem_search", query=queries(1)[0], project=ALL)
+        return server.memory_mib()

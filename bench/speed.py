@@ -38,7 +38,7 @@ SAVE = (
 )
 SEARCH = (
     "`mem_search`, warm. The baseline is the sum, measured in the same run, of the query's own embedding, one float32 "
-    "matrix product of that size and the bare FTS5 query for the same words (the best 300)."
+    "matrix product of that size and the bare FTS5 query (the best 300) for those of its words that ours asks for: rare ones."
 )
 MEMORY = "Resident memory. The baseline of the idle process is the bare server on the same SDK."
 

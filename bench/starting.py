@@ -23,8 +23,7 @@ def start() -> Section:
     """Process start to the answer of tools/list, and ``engram --version``, each in turn with its baseline."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        Wired(ENGRAM, folder).__exit__(None, None, None)  # makes the database, and the caches of compiled modules
-        Wired(BARE, folder).__exit__(None, None, None)
+        warm(folder)
         listed: dict[str, list[float]] = {"engram": [], "bare": []}
         plain: dict[str, list[float]] = {"engram": [], "bare": []}
         for _ in range(ROUNDS):
@@ -32,7 +31,7 @@ def start() -> Section:
                 with Wired(command, folder) as server:
                     listed[who].append(server.listed_ms)
             for who, command in (("engram", VERSION), ("bare", PASS)):
-                plain[who].append(timed(lambda run=command: subprocess.run(run, check=True, capture_output=True)))
+                plain[who].append(timed(lambda run=command: _run(run, folder)))
         beyond = imported_beyond(folder)
     return Section(
         name="Start",
@@ -58,13 +57,26 @@ def start() -> Section:
     )
 
 
+def warm(folder: Path) -> None:
+    """Let the database be made, and modules be compiled."""
+    for command in (ENGRAM, BARE):
+        with Wired(command, folder):
+            time.sleep(IDLE_S)
+    _run(VERSION, folder)
+
+
+def _run(command: list[str], folder: Path) -> None:
+    subprocess.run(command, check=True, capture_output=True, env=environment(folder))
+
+
 def imported_beyond(folder: Path) -> list[str]:
     """What ``engram mcp`` imported until tools are listed that neither the bare server nor Python itself has."""
-    ours, bare = (_imported(who, folder) for who in ("engram", "bare"))
+    ours, bare = (imported(who, folder) for who in ("engram", "bare"))
     return sorted(name for name in ours - bare if name.partition(".")[0] not in {*sys.stdlib_module_names, "engram"})
 
 
-def _imported(who: str, folder: Path) -> set[str]:
+def imported(who: str, folder: Path) -> set[str]:
+    """The modules of ``engram`` or the ``bare`` server once it has listed its tools."""
     client = '"clientInfo": {"name": "bench", "version": "1"}'
     lines = (
         f'{{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {{"protocolVersion": "2025-11-25", "capabilities": {{}}, {client}}}}}\n'
@@ -84,7 +96,7 @@ def idle() -> Figure:
     held: dict[str, list[float]] = {"engram": [], "bare": []}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        Wired(ENGRAM, folder).__exit__(None, None, None)  # makes the database
+        warm(folder)
         for _ in range(ROUNDS_IDLE):
             for who, command in (("engram", ENGRAM), ("bare", BARE)):
                 with Wired(command, folder) as server:

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,9 +21,17 @@ ENGRAM = [str(Path(sys.executable).with_name("engram")), "mcp"]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Where the server keeps its data; nothing of ours that the machine has set."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAM_")}
-    return {**kept, "ENGRAM_DATA_DIR": str(folder), "ENGRAM_PROJECT": "bench0"}
+    """Where the server keeps its data; nothing of ours that the machine has set; modules compiled, as pip leaves them."""
+    left_out = ("ENGRAM_", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    ours = {"ENGRAM_DATA_DIR": str(folder), "ENGRAM_PROJECT": "bench0", "PYTHONPYCACHEPREFIX": _compiled().name}
+    return {**kept, **ours}
+
+
+@cache
+def _compiled() -> tempfile.TemporaryDirectory[str]:
+    """Where compiled modules are kept: of the SDK as of ours, whoever may write where they lie."""
+    return tempfile.TemporaryDirectory()
 
 
 class Wired:

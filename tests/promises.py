@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TOOLS = "tests/tools/test_mem.py"
 CONTRACT = "tests/tools/test_contract.py"
+NEURAL = "tests/tools/test_neural.py"
 
 PROMISES: dict[str, tuple[str, str]] = {
     # tool or behaviour: (source, test)
@@ -21,6 +22,24 @@ PROMISES: dict[str, tuple[str, str]] = {
     "mem_delete": ("mem.md, Admin", "tests/engine/test_ledger.py::test_a_hard_delete_leaves_no_row_and_no_text_in_any_table"),
     "mem_stats": ("mem.md, Admin", f"{TOOLS}::test_statistics_count_what_is_there"),
     "mem_timeline": ("mem.md, Admin", f"{TOOLS}::test_a_timeline_shows_neighbours_and_totals"),
+    "store_memory": ("neural.md, Storing", f"{NEURAL}::test_storing_the_same_again_stores_nothing_new"),
+    "recall_context": ("neural.md, Recall", f"{NEURAL}::test_the_budget_holds_for_any_script"),
+    "search_memory": ("neural.md, Storing", f"{NEURAL}::test_filters_come_before_the_first_results"),
+    "add_knowledge": ("neural.md, Storing", f"{NEURAL}::test_an_answer_fits_its_own_schema_within_a_statement_budget"),
+    "memory_stats": ("neural.md, Storing", f"{NEURAL}::test_a_dry_run_changes_nothing_and_the_live_run_does_what_it_said"),
+    "list_tags": ("neural.md, Storing", f"{NEURAL}::test_storing_the_same_again_stores_nothing_new"),
+    "tag_memory": ("neural.md, Storing", f"{NEURAL}::test_one_memory_has_three_doors"),
+    "forget": ("neural.md, Forgetting", f"{NEURAL}::test_forgetting_is_all_or_none_and_says_what_was_not_there"),
+    "decay_sweep": ("neural.md, Forgetting", f"{NEURAL}::test_a_dry_run_changes_nothing_and_the_live_run_does_what_it_said"),
+    "decay_policy": ("neural.md, Forgetting", f"{NEURAL}::test_a_policy_is_kept_in_the_database_and_in_force_everywhere"),
+    "check_contradictions": ("neural.md, Contradictions", f"{NEURAL}::test_both_can_be_kept_for_good_and_a_person_may_decide_later"),
+    "resolve_contradiction": ("neural.md, Contradictions", f"{NEURAL}::test_a_contradiction_is_told_when_it_is_stored_and_can_be_decided"),
+    "embedding_status": ("neural.md, Model", f"{NEURAL}::test_vectors_are_made_anew_in_place"),
+    "re_embed": ("neural.md, Model", f"{NEURAL}::test_vectors_are_made_anew_in_place"),
+    "index_status": ("neural.md, Model", f"{NEURAL}::test_vectors_are_made_anew_in_place"),
+    "request_reflection": ("neural.md, Reflections", f"{NEURAL}::test_reflection_hands_out_evidence_once_and_keeps_the_insight"),
+    "store_reflection": ("neural.md, Reflections", f"{NEURAL}::test_reflection_hands_out_evidence_once_and_keeps_the_insight"),
+    "get_reflections": ("neural.md, Reflections", f"{NEURAL}::test_reflection_hands_out_evidence_once_and_keeps_the_insight"),
     "an acknowledged save survives kill -9": ("common.md, Durability", "tests/test_durability.py::test_every_acknowledged_save_is_found_after_kills"),
     "a crash leaves the state before or after": ("issue Core, Faults", "tests/test_atomic.py::test_a_failure_at_any_statement_leaves_the_state_before"),
     "no role reads as not found": ("common.md, Roles", f"{TOOLS}::test_a_stranger_learns_nothing"),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from engram.tools import mem, registry
+from engram.tools import families, registry
 from pains import PAINS
 from promises import PROMISES
 
 ROOT = Path(__file__).parent.parent
-assert mem.mem_save  # the module registers its tools
+families.load()
 
 
 def names_of(file: str) -> set[str]:

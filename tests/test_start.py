@@ -30,3 +30,11 @@ def test_the_version_is_told_without_the_command_line(tmp_path: Path) -> None:
     version, modules = done.stdout.splitlines()
     assert version.startswith("engram ")
     assert LIGHT.isdisjoint(modules.split())
+
+
+def test_the_engine_is_not_imported_for_the_list_of_tools(tmp_path: Path) -> None:
+    """A client waits for the list; database, model and verbs come behind it."""
+    loaded = starting.imported("engram", tmp_path)
+    assert (
+        not {f"engram.{name}" for name in ("engine.memories", "engine.search", "store.base", "embed", "app")} & loaded
+    )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from engram.engine import doctor, models, users
+from engram.engine import browse, capture, doctor, lifecycle, memories, models, search, sessions, users
 from engram.engine.context import Context, Engine
 from engram.engine.worker import Worker
 from engram.errors import Conflict, EngramError, Unavailable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 CALLS_MAX = 4
+_VERBS = (browse, capture, lifecycle, memories, search, sessions)  # imported here, so that no first call has to
 
 Result = TypeVar("Result")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from contradiction_pairs import FLAGGED, PLAIN
 
+from contradiction_pairs import FLAGGED, PLAIN
 from engram.rules import contradict
 from engram.rules.contradict import NEGATION, SENTIMENT, TEMPORAL, VALUE
 

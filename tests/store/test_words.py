@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import apsw
 import pytest
 
 from engram.engine import lifecycle, memories
@@ -11,7 +12,8 @@ from engram.engine.context import Context
 from engram.engine.memories import Where, remember
 from engram.model import Draft, QueryTerm
 from engram.rules import analyse
-from engram.store.base import Filter, Place
+from engram.store import fts5
+from engram.store.base import PLACES, Facets, Filter, Place
 
 VOCABULARY = (
     "cache", "caching", "login", "retry", "C++", "N+1", "3.11.7", "getUserName", "src/auth.ts", "café", "naïve",
@@ -101,3 +103,50 @@ def test_a_word_is_no_scope_and_a_scope_no_word(ctx: Context) -> None:
         for text in spell.split(" "):
             term = QueryTerm(text=text, variants=(text,))
             assert tx.words(where, [term], [1.0], 5) == []
+
+
+ROWS = 120
+LIBRARIES = ("L1", "L2", "L3")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_filter_covers_the_same_rows_however_it_is_said(count: int) -> None:
+    """Any places of any libraries, against a loop: scope terms that most rows have are left out or turned round."""
+    dice = random.Random(count)
+    libraries = LIBRARIES[:count]
+    connection = apsw.Connection(":memory:")
+    connection.execute(
+        "create virtual table words using fts5 (title, body, keys, scope, tokenize = \"unicode61 categories 'L* M* N* P* S* Co'\")"
+    )
+    rows: list[tuple[Facets, str]] = []
+    for i in range(ROWS):
+        library, place = dice.choice(libraries), dice.choice(PLACES)
+        facets = Facets(
+            library_id=library, namespace_id=f"{library}n{dice.randrange(3)}", place=place, kind=dice.choice("ab"), memory_type=dice.choice("xy")
+        )  # fmt: skip
+        rows.append((facets, dice.choice(["cache", "retry", "cache retry", "s:project"])))
+        connection.execute(
+            "insert into words (rowid, title, body, keys, scope) values (?, '', ?, '', ?)",
+            (i, rows[i][1], " ".join(facets.tokens())),
+        )
+    asked = fts5.term(QueryTerm(text="cache", variants=("cache", "cached")))
+    spaces = ["", "n0", "n1"]
+    every = [
+        Place(library_id=lib, namespace_id=lib + n if n else "", place=p)
+        for lib in libraries
+        for n in spaces
+        for p in PLACES
+    ]
+    wide = [place for place in every if not place.namespace_id]
+    filters = [dice.sample(every, dice.randint(1, 4)) for _ in range(150)] + [
+        dice.sample(wide, dice.randint(1, len(wide))) for _ in range(80)
+    ]
+    for places in [*filters, wide]:
+        where = Filter(places=tuple(places), types=dice.choice([(), ("a",), ("b", "x")]))
+        match = fts5.matching(where, asked, libraries)
+        found = {row[0] for row in connection.execute("select rowid from words where words match ?", (match,))}
+        assert found == {i for i, (facets, text) in enumerate(rows) if "cache" in text and where.covers(facets)}, match
+    for wanted in (libraries, libraries[:1]):
+        match = fts5.in_libraries(wanted, asked, libraries)
+        found = {row[0] for row in connection.execute("select rowid from words where words match ?", (match,))}
+        assert found == {i for i, (facets, text) in enumerate(rows) if "cache" in text and facets.library_id in wanted}

@@ -335,12 +335,18 @@ class Terminal:
         return status
 
 
+def interruptible() -> None:
+    """Undo what a runner in the background of a shell hands down: that Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def on_terminal(data: Path, *arguments: str, **env: str) -> Terminal:
     """Start a command whose standard streams are a terminal."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "engram", *arguments],
         stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+        preexec_fn=interruptible,  # noqa: PLW1509 - no thread of ours runs yet
         env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "ENGRAM_DATA_DIR": str(data), "TERM": "xterm-256color", **env},
     )  # fmt: skip
     os.close(slave)

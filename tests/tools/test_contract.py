@@ -13,10 +13,10 @@ from engram.rules import markers
 from engram.tools import registry
 from engram.tools.params import Bool, Choice, Id, Int, Marker, Parameter, Text
 from engram.tools.text import one_line
-from tools.test_mem import EXAMPLES, call, prepare, refused
+from tools.test_mem import EXAMPLES, MEM, call, prepare, refused
 
-PARAMETERS = [(tool.name, one) for tool in registry.TOOLS.values() for one in tool.parameters]
-READERS = sorted(name for name, tool in registry.TOOLS.items() if tool.is_read_only)
+PARAMETERS = [(tool.name, one) for tool in MEM.values() for one in tool.parameters]
+READERS = sorted(name for name, tool in MEM.items() if tool.is_read_only)
 WRONG: dict[type, tuple[object, ...]] = {
     Text: ({"a": 1}, ["a"], "a\0b", "a\ud800"),
     Int: ("five", 1.5, True, [], {}, "1e999", "-1x"),

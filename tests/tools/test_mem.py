@@ -16,6 +16,7 @@ from engram.tools import mem, registry
 from engram.tools.params import Id, Int, Text
 
 assert mem.mem_save  # the module registers its tools
+MEM = {name: tool for name, tool in registry.TOOLS.items() if tool.profile in ("agent", "admin")}
 EXAMPLES: dict[str, dict[str, Any]] = {
     "mem_save": {"title": "Pool size", "content": "We use 6 connections"},
     "mem_search": {"query": "how many connections"},
@@ -64,7 +65,7 @@ def prepare(ctx: Context) -> None:
 
 def test_every_tool_has_an_example_and_a_budget() -> None:
     """A new tool is walked by the tests below before anyone writes one for it."""
-    assert set(EXAMPLES) == set(registry.TOOLS) == set(STATEMENTS_MAX)
+    assert set(EXAMPLES) == set(MEM) == set(STATEMENTS_MAX)
 
 
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
@@ -130,7 +131,7 @@ def ids(ctx: Context) -> list[str]:
 
 @pytest.mark.parametrize(
     ("tool", "parameter"),
-    [(t.name, p) for t in registry.TOOLS.values() for p in t.parameters if isinstance(p.marker, Text | Int)],
+    [(t.name, p) for t in MEM.values() for p in t.parameters if isinstance(p.marker, Text | Int)],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
 def test_every_limit_is_kept_and_taught(tool: str, parameter: Any, ctx: Context) -> None:

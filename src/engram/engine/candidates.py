@@ -208,9 +208,9 @@ def scored(tx: Tx, gathered: Gathered, question: Question, *, has_floor: bool = 
     )
 
 
-def by_words(tx: Tx, where: Filter, terms: Sequence[QueryTerm], dfs: Sequence[int], idfs: Sequence[float]) -> list[int]:
-    """Candidates by words: the rarest terms, while their frequencies stay affordable; two at least."""
-    order = sorted((i for i in range(len(terms)) if dfs[i]), key=lambda i: (dfs[i], i))
+def affordable(dfs: Sequence[int]) -> list[int]:
+    """Which terms words are asked for: the rarest, while their frequencies stay affordable; two at least."""
+    order = sorted((i for i in range(len(dfs)) if dfs[i]), key=lambda i: (dfs[i], i))
     chosen: list[int] = []
     total = 0
     for i in order:
@@ -218,6 +218,19 @@ def by_words(tx: Tx, where: Filter, terms: Sequence[QueryTerm], dfs: Sequence[in
         if len(chosen) >= 2 and total > TERMS_DF_MAX:
             break
         chosen.append(i)
+    return chosen
+
+
+def waiting(tx: Tx, where: Filter, extras: Extras) -> list[Unembedded]:
+    """What the filter covers that has no vector yet, as long as nobody has tried to make them."""
+    if extras.is_done or not chunks.is_any_pending(tx):
+        return []
+    return chunks.unembedded_in(tx, where, MADE_MAX)
+
+
+def by_words(tx: Tx, where: Filter, terms: Sequence[QueryTerm], dfs: Sequence[int], idfs: Sequence[float]) -> list[int]:
+    """Candidates by words."""
+    chosen = affordable(dfs)
     if not chosen:
         return []
 

@@ -134,13 +134,19 @@ def conflicts(memory: Memory, near: Sequence[Neighbour]) -> list[Conflict]:
     found: list[Conflict] = []
     for one in near:
         other = one.memory
-        if other.kind in APART:
+        if other.kind in APART or _are_two_events(memory, other):
             continue
         older, newer = sorted((other, memory), key=_said_at)
         verdict = contradict.compare(_claims(older), _claims(newer), similarity=one.similarity)
         if verdict.is_flagged:
             found.append(Conflict(newer=newer, older=older, similarity=one.similarity, verdict=verdict))
     return sorted(found, key=lambda each: (-each.verdict.confidence, each.older.id, each.newer.id))
+
+
+def _are_two_events(one: Memory, other: Memory) -> bool:
+    """Two things that happened at two times: neither takes the other's place."""
+    is_event = one.memory_type == other.memory_type == "episodic"
+    return is_event and None not in (one.event_at, other.event_at) and one.event_at != other.event_at
 
 
 def _said_at(memory: Memory) -> tuple[int, int, int]:

@@ -239,10 +239,8 @@ def _seals(tx: Tx, tell: Tell) -> list[Check]:
     if wrong:
         detail = f"memories were added to or taken from {', '.join(wrong)} outside Engram"
         return [*checks, Check(name="totals", state=FAIL, detail=detail, hint=hint)]
-    return [
-        *checks,
-        Check(name="totals", state=OK, detail=f"memories in use: {sum(live.values())}, as many as counted"),
-    ]
+    detail = f"memories in use: {sum(live.values())}, as many as counted"
+    return [*checks, Check(name="totals", state=OK, detail=detail)]
 
 
 def _index(tx: Tx) -> list[Check]:

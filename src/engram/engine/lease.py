@@ -23,7 +23,8 @@ class Lease:
     A holder that was killed loses it when its time is up. What two processes do twice in the meantime does no harm.
     """
 
-    def __init__(self, store: Store, seconds: float = LEASE_S) -> None:
+    def __init__(self, store: Store, seconds: float = LEASE_S, *, kind: str = KIND) -> None:
+        self._kind = kind
         self._store = store
         self._seconds = seconds
         self._holder = f"{os.getpid()}-{secrets.token_hex(4)}"
@@ -45,7 +46,7 @@ class Lease:
             if self._claimed_at is None and not self._is_free():
                 return False  # seen without a writing transaction, which would make other writers wait
             with self._store.writing() as tx:
-                is_ours = jobs.claim(tx, KIND, "", holder=self._holder, length_ms=int(self._seconds * 1_000))
+                is_ours = jobs.claim(tx, self._kind, "", holder=self._holder, length_ms=int(self._seconds * 1_000))
             self._claimed_at = now if is_ours else None
             self.free_in_s = 0.0 if is_ours else self._seconds
             return is_ours
@@ -57,9 +58,9 @@ class Lease:
                 return
             self._claimed_at = None
             with self._store.writing() as tx:
-                jobs.release(tx, KIND, "", holder=self._holder)
+                jobs.release(tx, self._kind, "", holder=self._holder)
 
     def _is_free(self) -> bool:
         with self._store.reading() as tx:
-            self.free_in_s = jobs.held_ms(tx, KIND, "", but=self._holder) / 1_000
+            self.free_in_s = jobs.held_ms(tx, self._kind, "", but=self._holder) / 1_000
         return self.free_in_s == 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from engram.engine import access, index
+from engram.engine import access, index, validity
 from engram.engine.ledger import Ledger
 from engram.errors import Conflict, Invalid, NotFound
 from engram.model import SUPERSEDED, Memory, Role, Version
@@ -99,7 +99,7 @@ def restore(ctx: Context, ref: str) -> tuple[Memory, str, str]:
             raise Conflict(f"memory {who.label(memory)} is not archived", hint="Nothing to restore")
         left_off = _taken_key(tx, memory)
         live = replace(
-            memory,
+            validity.undo(tx, memory),
             archived_at=None,
             archived_why=None,
             erase_at=None,

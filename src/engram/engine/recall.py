@@ -120,7 +120,7 @@ def _look(
         sources=wanted.sources,
         tags=tuple(tagging.fold(tag) for tag in wanted.tags),
     )
-    waiting = [] if extras.is_done else chunks.unembedded_in(tx, where, candidates.MADE_MAX)
+    waiting = candidates.waiting(tx, where, extras)
     if waiting:
         return Wait(waiting)
     at = tx.now if wanted.as_of is None else wanted.as_of

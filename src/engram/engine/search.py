@@ -77,6 +77,8 @@ def search(ctx: Context, query: str, *, project: str = "", scope: str = "", type
 
 def _waiting(tx: Tx, who: Reach, covered: places.Scope) -> list[Unembedded]:
     """What has no vector yet of the scope, and then of the projects that may be looked at next."""
+    if not chunks.is_any_pending(tx):
+        return []
     waiting = chunks.unembedded_in(tx, covered.where, candidates.MADE_MAX)
     if covered.can_widen and len(waiting) < candidates.MADE_MAX:
         known = {item.chunk_id for item in waiting}

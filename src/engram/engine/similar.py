@@ -41,7 +41,7 @@ def search(ctx: Context, query: str, wanted: Wanted, *, limit: int, threshold: f
             sources=wanted.sources,
             tags=tuple(tagging.fold(tag) for tag in wanted.tags),
         )
-        waiting = [] if extras.is_done else chunks.unembedded_in(tx, where, candidates.MADE_MAX)
+        waiting = candidates.waiting(tx, where, extras)
         if waiting:
             return Wait(waiting)
         notes = list(covered.notes)

@@ -17,6 +17,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from engram.errors import Conflict, Unavailable
+from engram.model import KIND_PROMPT, SCOPE_PERSONAL, SCOPE_PROJECT
 from engram.rules import seal as seals
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ Tell = Callable[[int, int], None]  # progress: (done, total)
 EXACT_VECTORS_MAX = 20_000  # rows in scope up to which every vector is compared
 GONE_KEPT = 20_000  # revisions for which SQLite remembers deletions; older copies in memory load anew
 WORDS_DF_MAX = 20_000  # document frequencies that one word query may add up to
+PLACES = (
+    SCOPE_PROJECT,
+    SCOPE_PERSONAL,
+    KIND_PROMPT,
+)  # how a memory can have come to live there; most did the first way
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)")
 
 
@@ -44,7 +50,7 @@ class Place:
 
     library_id: str
     namespace_id: str = ""  # empty: every namespace
-    place: str = "project"  # project, personal, prompt: how a memory came to live there
+    place: str = PLACES[0]  # how a memory came to live there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +117,16 @@ class Compacted:
     after: int
     is_rewritten: bool
     notes: tuple[str, ...] = ()  # what it may not do here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexCopy:
+    """The vectors that a process holds in memory."""
+
+    is_loaded: bool = False
+    added: int = 0  # vectors that came since they were loaded
+    init_ms: int = 0  # how long loading took
+    path: str = ""  # the file that they are copied from
 
 
 def scope_terms(where: Filter) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
@@ -273,6 +289,10 @@ class Store(ABC):
     @abstractmethod
     def compact(self, tell: Tell, *, is_rewritten: bool) -> Compacted:
         """Take the last bytes of erased texts out of the database, while others use it."""
+
+    def index_copy(self) -> IndexCopy:
+        """What this process holds of the vector index; nothing where the database searches by itself."""
+        return IndexCopy()
 
     @abstractmethod
     def drop(self) -> None:

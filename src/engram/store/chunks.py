@@ -240,12 +240,39 @@ def is_any_pending(tx: Tx) -> bool:
 
 
 def unembedded_in(tx: Tx, where: Filter, limit: int) -> list[Unembedded]:
-    """Chunks without a vector that the filter covers, newest first."""
-    if not is_any_pending(tx):
-        return []
+    """Chunks without a vector that the filter covers, newest first; asked where ``is_any_pending``."""
     condition, params = place_condition(where)
     rows = tx.all(f"{_UNEMBEDDED} where {condition} order by p.chunk_id desc limit :limit", limit=limit, **params)
     return [_unembedded_from(row) for row in rows]
+
+
+def texts(tx: Tx, chunk_ids: Sequence[int]) -> list[Unembedded]:
+    """Chunks with the text that they are embedded from, whether or not they wait."""
+    if not chunk_ids:
+        return []
+    rows = tx.all(
+        """
+        select c.id, m.library_id, m.namespace_id, m.scope, m.kind, m.memory_type, m.title, m.concept,
+            substr(m.body, c.first_char + 1, c.last_char - c.first_char)
+        from chunk c join memory m on m.library_id = c.library_id and m.id = c.memory_id
+        where c.id in :ids order by c.id
+        """,
+        ids=list(chunk_ids),
+    )
+    return [_unembedded_from(row) for row in rows]
+
+
+def wait_again(tx: Tx, chunk_id: int) -> None:
+    """Let a chunk that is there wait for a vector, if it does not yet."""
+    tx.run(
+        """
+        insert into pending (chunk_id, library_id, since)
+        select id, library_id, :now from chunk where id = :chunk_id
+        on conflict (chunk_id) do nothing
+        """,
+        chunk_id=chunk_id,
+        now=tx.now,
+    )
 
 
 def _unembedded_from(row: tuple[object, ...]) -> Unembedded:

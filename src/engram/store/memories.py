@@ -6,7 +6,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from engram.model import Memory, Version
+from engram.model import Memory, Namespace, Version
 from engram.store import links
 
 if TYPE_CHECKING:
@@ -589,3 +589,20 @@ def standing(tx: Tx, where: Filter, kinds: Sequence[str], tag: str, limit: int) 
         **params,
     )
     return [memory_from(row) for row in rows]
+
+
+def namespace_of(tx: Tx, memory: Memory) -> Namespace:
+    """The namespace in which a memory lives."""
+    found = namespace_by_id(tx, memory.library_id, memory.namespace_id)
+    assert found is not None  # noqa: S101 - a foreign key holds it
+    return found
+
+
+def namespace_by_id(tx: Tx, library_id: str, namespace_id: str) -> Namespace | None:
+    """A namespace, if it is there."""
+    row = tx.one(
+        "select library_id, id, name, folded, created_at from namespace where library_id = :library_id and id = :id",
+        library_id=library_id,
+        id=namespace_id,
+    )
+    return Namespace(library_id=row[0], id=row[1], name=row[2], folded=row[3], created_at=row[4]) if row else None

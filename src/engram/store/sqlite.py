@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, LiteralString
 import apsw
 
 from engram.errors import Conflict, EngramError, Unavailable
-from engram.store import folders
+from engram.store import folders, fts5
 from engram.store.base import (
     GONE_KEPT,
     WORDS_DF_MAX,
     Compacted,
     Facets,
     Filter,
+    IndexCopy,
     Row,
     Store,
     Tell,
@@ -32,7 +33,6 @@ from engram.store.base import (
     busy,
     expand,
     now_ms,
-    scope_terms,
 )
 
 if TYPE_CHECKING:
@@ -178,6 +178,12 @@ class SqliteStore(Store):
 
         return compact_sqlite.compact(self, tell, is_rewritten=is_rewritten)
 
+    def index_copy(self) -> IndexCopy:
+        copy = self._matrices
+        if copy is None or not copy.is_loaded:
+            return IndexCopy(path=str(self.path))
+        return IndexCopy(is_loaded=True, added=copy.added, init_ms=copy.init_ms, path=str(self.path))
+
     def drop(self) -> None:
         with self._writing, self._lock:
             connections, self._readers = [*self._readers], []
@@ -274,6 +280,7 @@ class SqliteTx(Tx):
         self._sqlite = store
         self._connection = connection
         self._rev = 0
+        self._libraries: list[str] | None = None  # once asked for; no transaction makes one and then searches
 
     def all(self, sql: str, **params: Any) -> list[Row]:  # noqa: ANN401 - a bound value is any SQL value
         if self.store.trace:
@@ -307,7 +314,7 @@ class SqliteTx(Tx):
 
     def words(self, where: Filter, terms: Sequence[QueryTerm], idfs: Sequence[float], limit: int) -> list[int]:
         del idfs  # FTS5 knows its own
-        match = f"{_scope(where)} AND {{title body keys}}: ({' OR '.join(_term(t) for t in terms)})"
+        match = fts5.matching(where, " OR ".join(map(fts5.term, terms)), self._library_ids())
         rows = self.all(
             """
             select rowid from words where words match :match and rank match 'bm25(3.0, 1.0, 2.0, 0.0)'
@@ -319,8 +326,7 @@ class SqliteTx(Tx):
         return [row[0] for row in rows]
 
     def count_words(self, library_ids: Sequence[str], term: QueryTerm) -> int:
-        libraries = " OR ".join(_quoted(f"l:{library_id}") for library_id in library_ids)
-        match = f"{{scope}}: ({libraries}) AND {{title body keys}}: ({_term(term)})"
+        match = fts5.in_libraries(library_ids, fts5.term(term), self._library_ids())
         count: int = self.value(
             "select count(*) from (select 1 from words where words match :match limit :most)",
             match=match,
@@ -329,13 +335,20 @@ class SqliteTx(Tx):
         return count
 
     def phrase(self, where: Filter, terms: Sequence[QueryTerm], limit: int) -> list[int]:
-        match = f"{_scope(where)} AND {{title body keys}}: ({' AND '.join(f'({_term(t)})' for t in terms)})"
+        every = " AND ".join(f"({fts5.term(term)})" for term in terms)
+        match = fts5.matching(where, every, self._library_ids())
         rows = self.all(
             "select rowid from words where words match :match order by rowid desc limit :limit",
             match=match,
             limit=limit,
         )
         return [row[0] for row in rows]
+
+    def _library_ids(self) -> list[str]:
+        """All of the database, archived ones too: what may stand in the word index."""
+        if self._libraries is None:
+            self._libraries = [row[0] for row in self.all("select id from library")]
+        return self._libraries
 
     def rev(self) -> int:
         """The revision of this transaction's vector changes."""
@@ -460,23 +473,3 @@ def _translated(path: Path) -> Generator[None]:
 @lru_cache(maxsize=256)
 def _from_json(sql: str, name: str) -> str:
     return re.sub(rf"(?<![:\w]):{name}\b", f"(select value from json_each(:{name}))", sql)
-
-
-def _quoted(term: str) -> str:
-    return '"' + term.replace('"', '""') + '"'
-
-
-def _term(term: QueryTerm) -> str:
-    words = [_quoted(variant) for variant in term.variants]
-    if term.is_prefix:
-        words.append(_quoted(term.text) + "*")
-    return " OR ".join(words)
-
-
-def _scope(where: Filter) -> str:
-    places, groups = scope_terms(where)
-    text = " OR ".join("(" + " AND ".join(_quoted(part) for part in place) + ")" for place in places)
-    scope = f"{{scope}}: ({text})"
-    for types in groups:
-        scope += f" AND {{scope}}: ({' OR '.join(_quoted(part) for part in types)})"
-    return scope

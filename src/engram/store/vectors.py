@@ -8,6 +8,7 @@ floats, and the sign bits of ``v - mean`` choose RESCORED_MAX rows that are then
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -179,6 +180,13 @@ class MatrixCache:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._matrices: OrderedDict[tuple[str, int], Matrix] = OrderedDict()
+        self.added = 0  # vectors that came after the first load
+        self.init_ms = 0  # how long loading took
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether any vectors are held."""
+        return bool(self._matrices)
 
     def drop(self) -> None:
         """Forget everything; the next query loads it again."""
@@ -217,8 +225,13 @@ class MatrixCache:
             if matrix.rev >= 0:
                 gone = tx.all("select chunk_id from gone where rev > :rev", rev=matrix.rev)
                 matrix.remove(row[0] for row in gone)
+            is_first, before, began = matrix.rev < 0, matrix.count, time.monotonic()
             _load(tx, matrix, library_id, model)
             matrix.rev = rev
+            if is_first:
+                self.init_ms += round((time.monotonic() - began) * 1000)
+            else:
+                self.added += matrix.count - before
         self._matrices[key] = matrix
         while len(self._matrices) > 1 and sum(m.nbytes for m in self._matrices.values()) > CACHE_BYTES_MAX:
             self._matrices.popitem(last=False)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from engram.engine import browse, capture, lifecycle, memories, search, sessions
-from engram.engine.context import Context
-from engram.engine.memories import Change, Saved, Where
 from engram.errors import Invalid
 from engram.model import (
     DIRECTORY_CHARS_MAX,
@@ -21,10 +18,19 @@ from engram.model import (
     Draft,
 )
 from engram.rules import headings, markers, names, topics
-from engram.rules.redact import redact
 from engram.tools import data, text
+from engram.tools.later import Later
 from engram.tools.params import Bool, Choice, Id, Int, Text
 from engram.tools.registry import Reply, tool
+
+if TYPE_CHECKING:
+    from engram.engine import browse, capture, lifecycle, memories, search, sessions
+    from engram.engine.context import Context
+    from engram.engine.memories import Change, Saved
+else:
+    browse, capture, lifecycle, memories, search, sessions = (
+        Later(f"engram.engine.{name}") for name in ("browse", "capture", "lifecycle", "memories", "search", "sessions")
+    )
 
 PLACE_CHARS_MAX = 2 * NAME_CHARS_MAX + 1  # library/name
 
@@ -80,7 +86,7 @@ def mem_save(
     saved = memories.remember(
         ctx,
         Draft(title=title, body=content, kind=type, topic_key=topic_key),
-        Where(project=project, scope=scope, session=session_id),
+        memories.Where(project=project, scope=scope, session=session_id),
     )
     memory = saved.memory
     lines = [f'Memory saved: "{text.title_of(memory)}" ({memory.kind}) {saved.label} [{_whats(saved)}]']
@@ -112,6 +118,8 @@ def mem_search(
     if found.pending:
         notes.append(f"{found.pending} recent chunks have no vector yet and were found by their words alone")
     if not found.hits:
+        from engram.rules.redact import redact  # noqa: PLC0415 - a start waits for no rules
+
         shown, _ = redact(query, secrets=ctx.engine.settings.redact_secrets)
         lines = [f'No memories found for: "{markers.escape(names.cut_text(shown, 200))}"']
         if not found.is_known and (line := text.closest_line(found.closest)):
@@ -161,7 +169,7 @@ def mem_session_summary(
 ) -> Reply:
     """Save what this session reached, before you say done. For the main agent only: sub-agents leave it to it.
     A second call revises the summary of the session."""
-    saved = capture.save_summary(ctx, content, Where(project=project, session=session_id))
+    saved = capture.save_summary(ctx, content, memories.Where(project=project, session=session_id))
     lines = [f'Session summary saved for project "{saved.project}" {saved.label}']
     missing = headings.missing_headings(content)
     if missing:
@@ -240,7 +248,7 @@ def mem_capture_passive(
 ) -> Reply:
     """Save every item that a text lists under Key Learnings, each once per project. Give it the final report of a
     sub-agent or of yourself."""
-    got = capture.capture(ctx, content, source=source, where=Where(project=project, session=session_id))
+    got = capture.capture(ctx, content, source=source, where=memories.Where(project=project, session=session_id))
     lines = [
         (
             f"Passive capture complete: extracted={got.extracted} saved={got.saved} duplicates={got.duplicates}"
@@ -262,7 +270,7 @@ def mem_save_prompt(
     project: Project = "",
 ) -> Reply:
     """Keep what the user asked, for them alone, so that a later session knows their goals."""
-    saved = capture.save_prompt(ctx, content, Where(project=project, session=session_id))
+    saved = capture.save_prompt(ctx, content, memories.Where(project=project, session=session_id))
     shown = markers.escape(names.cut_text(names.tidy_title(saved.memory.body), 80))
     lines = [f'Prompt saved: "{shown}" {saved.label}', *_after_save(saved)]
     return Reply("\n".join(lines), notes=saved.notes, data=data.saved(saved))
@@ -291,7 +299,7 @@ def mem_update(
 ) -> Reply:
     """Correct a memory whose id you know: give only what changes, or find with replace for one place in the
     text. The earlier text stays in its history. For an evolving topic use mem_save with its topic_key."""
-    change = Change(
+    change = memories.Change(
         title=title,
         body=content,
         kind=type,

@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engram.engine import prepare
 from engram.errors import Invalid
 from engram.model import BODY_CHARS_MAX, QUERY_CHARS_MAX
 from engram.rules import markers
 from engram.tools import mem, params, registry
+from engram.tools.later import Later
 from engram.tools.params import Parameter, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from engram.engine import prepare
     from engram.engine.context import Context
-
+else:
+    prepare = Later("engram.engine.prepare")
 
 HEADINGS = ("Goal", "Discoveries", "Accomplished", "Relevant Files")  # of a session's summary
 

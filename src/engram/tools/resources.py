@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
 
-from engram.engine import browse
 from engram.errors import Invalid
 from engram.rules import markers, times
 from engram.tools import mem, registry, text
+from engram.tools.later import Later
 
 if TYPE_CHECKING:
+    from engram.engine import browse
     from engram.engine.browse import Listed, Project, Shown
     from engram.engine.context import Context
+else:
+    browse = Later("engram.engine.browse")
 
 MIME_TYPE = "text/markdown"
 PAGE_SIZE = 50

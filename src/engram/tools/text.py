@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engram.engine import index
 from engram.rules import markers, times
+from engram.tools.later import Later
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from engram.engine import index
     from engram.engine.browse import Recent, SessionShown, Shown, Whole
     from engram.engine.search import Hit
     from engram.model import Memory, Redactions
+else:
+    index = Later("engram.engine.index")
 
 LINE_TOKENS_MAX = 80
 FOCUS_CHARS_MAX = 500
