@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from engram.surfaces import agents, commands, console, doctor, projects, upkeep
+from engram.surfaces import agents, assistants, commands, console, doctor, projects, upkeep
 
 PAGE = Path(__file__).parent.parent / "docs" / "cli.md"
 HEAD = "<!-- Made by `python -m bench.cli`; a test compares it with the program. -->\n\n# The command line\n"
 WIDTH = 100
-MODULES = (agents, commands, doctor, projects, upkeep)  # they register their commands
+MODULES = (agents, assistants, commands, doctor, projects, upkeep)  # they register their commands
 
 
 def every_command() -> Iterator[tuple[str, ...]]:

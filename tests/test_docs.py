@@ -10,7 +10,7 @@ import pytest
 from bench import tools as tools_page
 
 from engram import __version__
-from engram.surfaces import agents, commands, console, doctor, projects, upkeep
+from engram.surfaces import agents, assistants, commands, console, doctor, projects, upkeep
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "engram"
@@ -63,6 +63,7 @@ def options_of(name: list[str]) -> set[str]:
     assert commands.save
     assert projects.merge
     assert agents.call
+    assert assistants.recall
     assert upkeep.compact
     assert doctor.doctor
     parser = console.parser

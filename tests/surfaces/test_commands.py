@@ -20,9 +20,10 @@ from pathlib import Path
 
 import pytest
 
-from engram.surfaces import agents, cli, commands, console, doctor, projects, upkeep
+from engram.surfaces import agents, assistants, cli, commands, console, doctor, projects, upkeep
 
 assert agents.call
+assert assistants.recall
 assert commands.save
 assert doctor.doctor
 assert projects.merge
@@ -114,6 +115,13 @@ EXAMPLES: dict[tuple[str, ...], tuple[tuple[str, ...], str, str]] = {
     ("project", "list"): ((), "Personal/shop", "projects"),
     ("project", "merge"): (("old", "shop"), "merged into shop", "merge_id"),
     ("project", "unmerge"): (("shop",), "taken out of", "merge_id"),
+    ("recall",): (("how many connections are there",), "[NEURAL MEMORY CONTEXT]", "context"),
+    ("contradictions",): ((), "No open contradictions", "contradictions"),
+    ("tags",): ((), "None", "tags"),
+    ("sweep",): (("--dry-run",), "Dry run: would archive 0 memories", "archivedIds"),
+    ("policy",): ((), "halfLifeDays: 7", "policy"),
+    ("reembed",): ((), "Re-embedded", "processed"),
+    ("index",): ((), "have a vector of bge-small", "currentModel"),
     ("compact",): ((), "bytes before", "before"),
     ("doctor",): ((), "ok   integrity", "checks"),
     ("migrate",): ((), "0 migrations ran", "version"),
@@ -184,6 +192,10 @@ ERRORS = [
     (("project", "merge", "shop", "shop"), "invalid", 2),
     (("project", "unmerge", "shop"), "not_found", 4),
     (("model", "use", "nothing"), "invalid", 2),
+    (("recall", "x", "--tokens", "5"), "invalid", 2),
+    (("recall", "x", "--as-of", "yesterday"), "invalid", 2),
+    (("policy", "--archive-threshold", "3"), "invalid", 2),
+    (("sweep", "--namespace", "nowhere"), "not_found", 4),
     (("completion", "tcsh"), "invalid", 2),
     (("nothing",), "invalid", 2),
     (("search", "x", "--limt", "3"), "invalid", 2),

@@ -35,8 +35,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 # Statements of one call with its example; a bound, whatever the number of rows.
 STATEMENTS_MAX = {
-    "mem_save": 18, "mem_search": 23, "mem_context": 14, "mem_session_summary": 26, "mem_session_start": 12,
-    "mem_session_end": 10, "mem_get_observation": 9, "mem_suggest_topic_key": 0, "mem_capture_passive": 18,
+    "mem_save": 18, "mem_search": 25, "mem_context": 17, "mem_session_summary": 26, "mem_session_start": 12,
+    "mem_session_end": 10, "mem_get_observation": 12, "mem_suggest_topic_key": 0, "mem_capture_passive": 18,
     "mem_save_prompt": 16, "mem_update": 28, "mem_delete": 16, "mem_stats": 8, "mem_timeline": 11,
 }  # fmt: skip
 WITHOUT_LIBRARY = {"mem_suggest_topic_key"}  # pure: the same input gives the same key, whoever asks

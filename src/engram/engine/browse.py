@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from engram.engine import access, places
+from engram.engine import access, marks, places
 from engram.engine.lifecycle import require_shown
 from engram.engine.sessions import ended_at
-from engram.model import KIND_PROMPT, SCOPE_PERSONAL, Memory, Namespace, Session, Version
+from engram.model import KIND_PROMPT, SCOPE_PERSONAL, TAG_PINNED, Memory, Namespace, Session, Version
 from engram.rules import names
-from engram.store import libraries
+from engram.store import libraries, tags
 from engram.store import memories as rows
 from engram.store import sessions as session_rows
 from engram.store.base import Filter, Place
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from engram.engine.access import Reach
     from engram.engine.context import Context
     from engram.store.base import Tx
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 SESSIONS_SHOWN = 5
 PROMPTS_SHOWN = 10
 OTHER_PROJECTS_SHOWN = 20
+PINNED_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,7 @@ class Shown:
     memory: Memory
     label: str
     project: str
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +58,14 @@ class Recent:
     sessions: tuple[SessionShown, ...]
     prompts: tuple[Shown, ...]
     memories: tuple[Shown, ...]
+    pinned: tuple[Shown, ...] = ()
     elsewhere: tuple[tuple[str, tuple[Shown, ...]], ...] = ()  # (project, memories), newest first
     notes: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Nothing at all to show."""
-        return not (self.sessions or self.prompts or self.memories or self.elsewhere)
+        return not (self.pinned or self.sessions or self.prompts or self.memories or self.elsewhere)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +86,8 @@ class Whole:
     shown: Shown
     session: str
     duplicates: int
+    tags: tuple[str, ...]
+    marks: tuple[str, ...]  # conflicts, supersedes, derived from
     versions: tuple[Version, ...]
     versions_total: int
 
@@ -157,7 +164,10 @@ def recent(ctx: Context, *, project: str, scope: str, limit: int) -> Recent:
         who = access.reach(tx, ctx)
         covered = places.read_scope(tx, ctx, who, project=project, scope=scope)
         spaces = _spaces(tx, who)
-        memories = rows.recent(tx, covered.where, limit)
+        pinned = rows.recent(tx, replace(covered.where, tags=(TAG_PINNED,)), PINNED_SHOWN)
+        held = {memory.id for memory in pinned}
+        memories = [memory for memory in rows.recent(tx, covered.where, limit) if memory.id not in held]
+        marked = marks.of(tx, who, [*pinned, *memories])
         current = [p for p in covered.where.places if p.place != SCOPE_PERSONAL or scope == SCOPE_PERSONAL]
         keys = [(place.library_id, place.namespace_id) for place in current]
         elsewhere: tuple[tuple[str, tuple[Shown, ...]], ...] = ()
@@ -171,7 +181,8 @@ def recent(ctx: Context, *, project: str, scope: str, limit: int) -> Recent:
             name=covered.name if project or not is_wide else "all projects",
             sessions=_sessions(tx, found, spaces, tx.now),
             prompts=_show(who, asked, spaces),
-            memories=_show(who, memories, spaces),
+            memories=_show(who, memories, spaces, marked),
+            pinned=_show(who, pinned, spaces, marked),
             elsewhere=elsewhere,
             notes=covered.notes,
         )
@@ -241,6 +252,8 @@ def whole(ctx: Context, ref: str, *, versions_max: int) -> Whole:
             shown=_show(who, [memory], _spaces(tx, who))[0],
             session=session.name if session else "",
             duplicates=rows.duplicates(tx, memory),
+            tags=tuple(tags.of(tx, [(memory.library_id, memory.id)]).get(memory.id, ())),
+            marks=marks.of(tx, who, [memory], has_sources=True).get(memory.id, ()),
             versions=tuple(versions),
             versions_total=rows.count_versions(tx, memory) if versions_max else 0,
         )
@@ -284,9 +297,20 @@ def _spaces(tx: Tx, who: Reach) -> dict[tuple[str, str], str]:
     }
 
 
-def _show(who: Reach, memories: list[Memory], spaces: dict[tuple[str, str], str]) -> tuple[Shown, ...]:
+def _show(
+    who: Reach,
+    memories: list[Memory],
+    spaces: dict[tuple[str, str], str],
+    marked: Mapping[str, tuple[str, ...]] | None = None,
+) -> tuple[Shown, ...]:
     return tuple(
-        Shown(memory=m, label=who.label(m), project=spaces.get((m.library_id, m.namespace_id), "")) for m in memories
+        Shown(
+            memory=m,
+            label=who.label(m),
+            project=spaces.get((m.library_id, m.namespace_id), ""),
+            marks=(marked or {}).get(m.id, ()),
+        )
+        for m in memories
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from engram.engine import access, candidates, index, places
+from engram.engine import access, candidates, index, marks, places
 from engram.engine.candidates import Extras, Question, Wait
 from engram.engine.prepare import kind, topic_key
 from engram.errors import Invalid
@@ -33,6 +33,7 @@ class Hit:
     library_name: str
     score: float  # 0..1, the one that ordered
     preview: str
+    marks: tuple[str, ...] = ()  # what it conflicts with, what follows it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +151,7 @@ def _hits(
     """The first ``limit`` memories with their previews; bodies are read for these alone."""
     first = {memory.id for memory in exact}
     rest = [(item, at) for item, at in scored if item.memory_id not in first][: max(0, limit - len(exact))]
+    rest.sort(key=lambda pair: pair[0].is_superseded)  # below what holds in their place
     bodies = rows.by_keys(tx, [(at.library_id, item.memory_id) for item, at in rest])
     found = [(memory, 1.0, Span(start=0, end=len(memory.body))) for memory in exact[:limit]]
     found += [
@@ -157,6 +159,7 @@ def _hits(
         for item, at in rest
         if item.memory_id in bodies
     ]
+    marked = marks.of(tx, who, [memory for memory, _, _ in found])
     spaces = (
         {
             (space.library_id, space.id): space.name
@@ -174,6 +177,7 @@ def _hits(
             library="" if memory.library_id == who.bound.id else who.libraries[memory.library_id][0].name,
             score=score,
             preview=preview(memory.body, span, question.terms, count_tokens=index.tokens().count),
+            marks=marked.get(memory.id, ()),
         )
         for memory, score, span in found
     ]

@@ -48,9 +48,9 @@ def _command(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    from engram.surfaces import agents, commands, console, doctor, projects, upkeep  # noqa: PLC0415 - more than --version may take
+    from engram.surfaces import agents, assistants, commands, console, doctor, projects, upkeep  # noqa: PLC0415 - more than --version may take
 
-    assert agents.call and commands.save and projects.merge and upkeep.compact and doctor.doctor  # noqa: S101, PT018 - the modules register their commands
+    assert agents.call and assistants.recall and commands.save and projects.merge and upkeep.compact and doctor.doctor  # noqa: S101, PT018 - the modules register their commands
     return console.run(arguments)
 
 

@@ -24,9 +24,10 @@ CLIENT = "cli"
 MARK = "\0"
 
 MEMORIES = Group("Memories", sort_key=1)
-PROJECTS = Group("Projects", sort_key=2)
-AGENTS = Group("Agents and scripts", sort_key=3)
-DATABASE = Group("Database", sort_key=4)
+ASSISTANTS = Group("A memory that assistants share", sort_key=2)
+PROJECTS = Group("Projects", sort_key=3)
+AGENTS = Group("Agents and scripts", sort_key=4)
+DATABASE = Group("Database", sort_key=5)
 OPTIONS = Group("Options", sort_key=9)
 
 
@@ -111,6 +112,20 @@ def open_app() -> Generator[app.App]:
 
 def call_tool(tool: str, arguments: dict[str, Any], *, is_json: bool = False) -> int:
     """Run a tool and print its answer."""
+    answer = _answer(tool, arguments)
+    if is_json:
+        print_json(answer.structured or answer.data or {"text": answer.text})
+    else:
+        print(answer.text)
+    return 0
+
+
+def ask_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Run a tool whose answer is an object, and give that."""
+    return _answer(tool, arguments).structured or {}
+
+
+def _answer(tool: str, arguments: dict[str, Any]) -> registry.Answer:
     families.load(tool)
     found = registry.TOOLS.get(tool)
     if found is None:
@@ -118,14 +133,9 @@ def call_tool(tool: str, arguments: dict[str, Any], *, is_json: bool = False) ->
     given = {key: unmarked(value) if isinstance(value, str) else value for key, value in arguments.items()}
     sent = {key: value for key, value in given.items() if value is not None}
     with open_app() as opened:
-        answer = opened.ask(
+        return opened.ask(
             lambda ctx: registry.answer(found, ctx, sent, body_chars_max=opened.settings.body_chars_max), client=CLIENT
         )
-    if is_json:
-        print_json(answer.structured or answer.data or {"text": answer.text})
-    else:
-        print(answer.text)
-    return 0
 
 
 @contextmanager

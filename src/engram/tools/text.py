@@ -71,8 +71,9 @@ def hit_lines(number: int, hit: Hit, *, is_elsewhere: bool = False) -> list[str]
     facts = [times.show_date(memory.updated_at), project, memory.scope, f"{hit.score:.2f}"]
     if memory.revision > 1:
         facts.append(f"revision {memory.revision}")
-    if memory.is_archived:
+    if memory.is_archived and not any(mark.startswith("superseded") for mark in hit.marks):
         facts.append("superseded")
+    facts += hit.marks
     place = f" [project {hit.project}, library {hit.library_name}]" if is_elsewhere else ""
     return [
         f"[{number}] {hit.label} ({kind_of(memory)}) - {title_of(memory)}{markers.escape(place)}",
@@ -85,6 +86,7 @@ def list_line(shown: Shown, tokens_max: int = LINE_TOKENS_MAX) -> str:
     """One memory in a list: id, date, type, title and the beginning of its text."""
     memory = shown.memory
     head = f"- {shown.label} {times.show_date(memory.created_at)} [{kind_of(memory)}] {title_of(memory)}"
+    head += "".join(f" [{markers.escape(mark)}]" for mark in shown.marks)
     body = one_line(memory.body, tokens_max)
     if body.rstrip(".") == memory.title.rstrip("."):
         return head
@@ -145,6 +147,7 @@ def context_text(recent: Recent, tokens_max: int, last: Sequence[str]) -> str:
     after = last_lines(last, tokens_max)
     reserve = index.tokens().count(" ".join([first, markers.START, markers.END, *after])) + 60
     budget = Budget(max(tokens_max - reserve, 0))
+    budget.add([list_line(item) for item in recent.pinned], heading="Pinned:")
     budget.add([session_line(item) for item in recent.sessions], heading="Recent sessions:")
     budget.add([prompt_line(item) for item in recent.prompts], heading="Recent prompts:")
     budget.add([list_line(item) for item in recent.memories], heading="Memories:")
@@ -172,6 +175,8 @@ def whole_text(whole: Whole, *, offset: int, characters_max: int | None) -> str:
         f"Duplicates: {whole.duplicates} | Revisions: {memory.revision}",
         *([f"Source: {markers.escape(memory.source)}"] if memory.source else []),
         *([f"Archived: {memory.archived_why}"] if memory.is_archived else []),
+        *([f"Tags: {markers.escape(', '.join(whole.tags))}"] if whole.tags else []),
+        *([f"Links: {markers.escape('; '.join(whole.marks))}"] if whole.marks else []),
         f"Total characters: {len(memory.body)}",
     ]
     if offset or end < len(memory.body):
