@@ -13,7 +13,7 @@ import pytest
 from conftest import Clock, Server
 from engram import app as composition
 from engram.app import App
-from engram.engine import lifecycle, search, users
+from engram.engine import candidates, lifecycle, users
 from engram.errors import EngramError
 from engram.settings import Settings
 from engram.tools import mem, registry
@@ -89,7 +89,9 @@ def test_both_backends_answer_alike(tmp_path: Path, server: Server, monkeypatch:
     clock = Clock()
     for module in (base, postgres, sqlite):
         monkeypatch.setattr(module, "now_ms", clock)
-    monkeypatch.setattr(search, "MADE_S_MAX", 600.0)  # a busy machine makes fewer vectors on one side than on the other
+    monkeypatch.setattr(
+        candidates, "MADE_S_MAX", 600.0
+    )  # a busy machine makes fewer vectors on one side than on the other
     monkeypatch.setattr(search, "MADE_MAX", 10_000)
     settings = Settings(data_dir=tmp_path / "a", project="one")
     shared = replace(settings, data_dir=tmp_path / "b", database_url=server.fresh())

@@ -22,7 +22,7 @@ from engram.model import (
     Memory,
 )
 from engram.rules import analyse, contradict, rank
-from engram.store import chunks, links
+from engram.store import chunks, links, uncompared
 from engram.store import memories as rows
 from engram.store.base import Filter, Place
 
@@ -223,7 +223,7 @@ def compare_waiting(engine: Engine, *, most: int = COMPARED_AT_ONCE) -> int:
     """Compare memories whose vectors came after they were saved; safe to run twice. Returns how many were."""
     with engine.store.reading() as tx:
         choice = models.current(tx)
-        waiting = rows.uncompared(tx, most)
+        waiting = uncompared.waiting(tx, most)
         if not waiting:
             return 0
         if choice.model_id != engine.embedder.model_id:
@@ -248,7 +248,7 @@ def compare_waiting(engine: Engine, *, most: int = COMPARED_AT_ONCE) -> int:
             new = link_conflicts(tx, [each for each in found if {each.newer.id, each.older.id} - {memory.id} <= live])
             for each in new:
                 made.setdefault(memory.library_id, []).extend((each.newer.id, each.older.id))
-            rows.was_compared(tx, [(memory.library_id, memory.id)])
+            uncompared.done(tx, [(memory.library_id, memory.id)])
         if made:
             ledger = Ledger(tx, ctx, made)
             ledger.close("memory.compared", {key: ids[0] for key, ids in made.items()}, contradictions=made)

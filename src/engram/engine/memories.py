@@ -26,7 +26,7 @@ from engram.model import (
 )
 from engram.rules import ids, names, tagging
 from engram.rules.redact import redact
-from engram.store import links, tags
+from engram.store import links, tags, uncompared
 from engram.store import memories as rows
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def insert(tx: Tx, ctx: Context, ready: Prepared, namespace: Namespace, session:
 def compare_later(tx: Tx, memory: Memory, pieces: list[index.Piece]) -> None:
     """A text that gets no vector is compared by its words; of the others the worker hears with their vectors."""
     if memory.kind != KIND_PROMPT and not any(piece.is_readable for piece in pieces):
-        rows.wait_for_comparing(tx, library_id=memory.library_id, memory_id=memory.id)
+        uncompared.wait(tx, library_id=memory.library_id, memory_id=memory.id)
 
 
 def add_tags(tx: Tx, memory: Memory, given: tuple[str, ...]) -> list[str]:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from engram.engine import comparing, doctor, index, models
 from engram.engine.lease import LEASE_S, Lease
 from engram.errors import EngramError
-from engram.store import chunks
-from engram.store import memories as rows
+from engram.store import chunks, uncompared
 from engram.store import settings as facts
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def store(engine: Engine, model_id: str, made: Sequence[tuple[Unembedded, np.nda
                 tx.put_vector(item.chunk_id, model=model, facets=waiting[item.chunk_id].facets, vector=vector)
         chunks.settle(tx, sorted(held))
         for library_id, memory_id in chunks.owners(tx, sorted(held)):
-            rows.wait_for_comparing(tx, library_id=library_id, memory_id=memory_id)
+            uncompared.wait(tx, library_id=library_id, memory_id=memory_id)
 
 
 class Worker:
@@ -184,7 +183,7 @@ class Worker:
             choice = models.current(tx)
             is_waiting = chunks.is_any_pending(tx)
             is_stale = facts.get(tx, models.STALE) is not None
-            is_uncompared = rows.is_any_uncompared(tx)
+            is_uncompared = uncompared.is_any(tx)
         if choice.model_id != self._model_id:
             self._look_after(choice)
             return 0

@@ -75,7 +75,11 @@ def update(tx: Tx, memory: Memory, *, was: Memory) -> None:
 def erase(tx: Tx, memory: Memory) -> None:
     """Delete the row; versions, links, tags and uses go with it."""
     tx.run("delete from memory where library_id = :library_id and id = :id", library_id=memory.library_id, id=memory.id)
-    was_compared(tx, [(memory.library_id, memory.id)])
+    tx.run(
+        "delete from uncompared where library_id = :library_id and memory_id = :id",
+        library_id=memory.library_id,
+        id=memory.id,
+    )
 
 
 def by_uuid(tx: Tx, *, library_ids: Sequence[str], memory_id: str, is_held: bool = False) -> Memory | None:
@@ -474,50 +478,6 @@ def namespace_name(tx: Tx, memory: Memory) -> str:
         id=memory.namespace_id,
     )
     return name
-
-
-def wait_for_comparing(tx: Tx, *, library_id: str, memory_id: str) -> None:
-    """Note that a memory has not been compared with its neighbours yet."""
-    tx.run(
-        """
-        insert into uncompared (library_id, memory_id, since) values (:library_id, :memory_id, :now)
-        on conflict (library_id, memory_id) do nothing
-        """,
-        library_id=library_id,
-        memory_id=memory_id,
-        now=tx.now,
-    )
-
-
-def uncompared(tx: Tx, limit: int) -> list[Memory]:
-    """Memories that were not compared with their neighbours yet, and wait for no vector; the oldest first."""
-    rows = tx.all(
-        f"""
-        select {MEMORY_COLUMNS} from uncompared w join memory m on m.library_id = w.library_id and m.id = w.memory_id
-        where not exists (
-            select 1 from chunk c join pending p on p.chunk_id = c.id
-            where c.library_id = m.library_id and c.memory_id = m.id
-        )
-        order by w.since, w.memory_id limit :limit
-        """,
-        limit=limit,
-    )
-    return [memory_from(row) for row in rows]
-
-
-def is_any_uncompared(tx: Tx) -> bool:
-    """Whether any memory waits to be compared."""
-    return bool(tx.value("select count(*) from (select 1 from uncompared limit 1) found"))
-
-
-def was_compared(tx: Tx, keys: Sequence[tuple[str, str]]) -> None:
-    """These memories ((library id, memory id)) were compared."""
-    for library_id, memory_id in keys:
-        tx.run(
-            "delete from uncompared where library_id = :library_id and memory_id = :memory_id",
-            library_id=library_id,
-            memory_id=memory_id,
-        )
 
 
 def with_concept(tx: Tx, *, library_id: str, namespace_id: str, concept: str, limit: int) -> list[tuple[str, str]]:
