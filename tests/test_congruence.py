@@ -92,7 +92,7 @@ def test_both_backends_answer_alike(tmp_path: Path, server: Server, monkeypatch:
     monkeypatch.setattr(
         candidates, "MADE_S_MAX", 600.0
     )  # a busy machine makes fewer vectors on one side than on the other
-    monkeypatch.setattr(search, "MADE_MAX", 10_000)
+    monkeypatch.setattr(candidates, "MADE_MAX", 10_000)
     settings = Settings(data_dir=tmp_path / "a", project="one")
     shared = replace(settings, data_dir=tmp_path / "b", database_url=server.fresh())
     store = composition.open_store(shared)
