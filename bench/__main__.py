@@ -1,11 +1,11 @@
-"""``python -m bench NAME ...``: run one of the programs of this folder (speed, quality, kill, curve, contradictions, tools, cli, fixture)."""
+"""``python -m bench NAME ...``: run one of the programs of this folder (speed, quality, kill, curve, contradictions, neural, tools, cli, fixture)."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-PROGRAMS = ("speed", "quality", "kill", "curve", "contradictions", "tools", "cli", "fixture")
+PROGRAMS = ("speed", "quality", "kill", "curve", "contradictions", "neural", "tools", "cli", "fixture")
 
 
 def main() -> int:

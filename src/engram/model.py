@@ -51,7 +51,6 @@ REFLECTION_TYPES = ("pattern", "knowledge_gap", "trend", "contradiction_summary"
 MEMORY_TYPES = ("episodic", "semantic", "procedural")
 TAG_PINNED = "pinned"
 TAG_PROTECTED = "protected"
-STANDING_KINDS = ("instruction", "preference")  # always part of what is recalled, as is what is pinned
 
 SUPERSEDES = "supersedes"
 CONTRADICTS = "contradicts"

@@ -12,7 +12,6 @@ from engram.model import (
     CONTRADICTS,
     KIND_PROMPT,
     SCOPE_PERSONAL,
-    STANDING_KINDS,
     SUPERSEDES,
     TAG_PINNED,
     Memory,
@@ -265,9 +264,7 @@ def _standing(tx: Tx, who: Reach, where: Filter, at: int) -> list[Memory]:
     own = [place for place in where.places if place.library_id in inside]
     if any(place.library_id == who.bound.id for place in where.places):
         own.append(Place(library_id=who.personal.id, place=SCOPE_PERSONAL))  # the person's own, always
-    found = rows.standing(
-        tx, replace(where, places=tuple(dict.fromkeys(own))), STANDING_KINDS, TAG_PINNED, STANDING_MAX
-    )
+    found = rows.standing(tx, replace(where, places=tuple(dict.fromkeys(own))), TAG_PINNED, STANDING_MAX)
     return [memory for memory in found if not memory.is_archived and memory.holds_at(max(at, memory.created_at))]
 
 

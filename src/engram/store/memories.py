@@ -528,27 +528,26 @@ def uses(tx: Tx, keys: Sequence[tuple[str, str]]) -> dict[str, tuple[int, int | 
     return {row[1]: (row[2], row[3]) for row in rows if (row[0], row[1]) in known}
 
 
-def standing(tx: Tx, where: Filter, kinds: Sequence[str], tag: str, limit: int) -> list[Memory]:
-    """Live memories that the filter covers and that are of these kinds or have the tag; the newest first."""
+def standing(tx: Tx, where: Filter, tag: str, limit: int) -> list[Memory]:
+    """Live memories that the filter covers and that are preferences, instructions, or have the tag; newest first."""
     condition, params = place_condition(where)
     rows = tx.all(
         f"""
-        select {MEMORY_COLUMNS} from memory m
-        where m.library_id in :within and (
-            m.kind in :kinds
-            or (m.library_id, m.id) in (
-                select t.library_id, t.memory_id from tag t where t.library_id in :within and t.folded = :tag
-            )
-        ) and {condition} and m.archived_at is null
-        order by m.updated_at desc, m.number desc limit :limit
+        select {MEMORY_COLUMNS} from (
+            select s.library_id, s.id from memory s
+            where s.library_id in :within and s.kind in ('preference', 'instruction') and s.archived_at is null
+            union all -- what is both comes twice; without a sort the index of the few is used
+            select t.library_id, t.memory_id from tag t where t.library_id in :within and t.folded = :tag
+        ) held cross join memory m -- SQLite keeps the order of a cross join: these few first
+        where m.library_id = held.library_id and m.id = held.id and {condition} and m.archived_at is null
+        order by m.updated_at + 0 desc, m.number desc limit :limit
         """,
         within=list(where.library_ids),
-        kinds=list(kinds),
         tag=tag,
-        limit=limit,
+        limit=2 * limit,
         **params,
     )
-    return [memory_from(row) for row in rows]
+    return list({row[1]: memory_from(row) for row in rows}.values())[:limit]
 
 
 def namespace_of(tx: Tx, memory: Memory) -> Namespace:
