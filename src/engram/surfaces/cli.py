@@ -51,7 +51,9 @@ def _command(arguments: Sequence[str]) -> int:
     from engram.surfaces import agents, assistants, commands, console, doctor, projects, upkeep  # noqa: PLC0415 - more than --version may take
 
     assert agents.call and assistants.recall and commands.save and projects.merge and upkeep.compact and doctor.doctor  # noqa: S101, PT018 - the modules register their commands
-    return console.run(arguments)
+    status = console.run(arguments)
+    sys.stdout.flush()  # here a reader that went away is met, at the interpreter's end nobody could answer it
+    return status
 
 
 def _refused(error: EngramError, *, is_json: bool) -> int:
